@@ -104,11 +104,7 @@ impl Reader<'_> {
                 let assert = Stmt::Assert { condition, message, site: self.site() };
                 Ok(Stmt::seq([assert, self.with(node, rest)?]))
             }
-            ("While", Some(test)) => {
-                let condition = self.truth_of(cursor, test)?;
-                let body = self.assuming(Some(&condition), true, |reader| reader.with(node, rest))?;
-                Ok(Stmt::While { condition, body: Box::new(body) })
-            }
+            ("While", Some(test)) => self.while_loop(cursor, test, |reader| reader.with(node, rest)),
             (member, _) => {
                 let what = if member.is_empty() { "`with` of this".to_owned() } else { format!("`with T.{member}`") };
                 self.unsupported(cursor.at(tokens), &what)

@@ -35,10 +35,9 @@ impl Reader<'_> {
         for item in index_items(index) {
             let count = match &item.kind {
                 ExprKind::Slice { lower, upper, step } => {
-                    let (lower, upper) =
-                        self.slice_bounds(cursor.at(item.tokens), lower.as_deref(), upper.as_deref())?;
-                    let step = self.slice_step(cursor, step.as_deref())?;
-                    constant_difference(&upper, &lower).map(|extent| extent.saturating_add(step - 1) / step)
+                    let at = cursor.at(item.tokens);
+                    let bounds = self.slice_bounds(at, lower.as_deref(), upper.as_deref())?;
+                    slice_length(&bounds, self.slice_step(cursor, step.as_deref())?)
                 }
                 ExprKind::Call { callee, arguments } if self.tir_member(cursor, callee).is_some_and(is_ramp) => {
                     let lanes = arguments.get(2).map(|argument| self.value(cursor, &argument.value)).transpose()?;
@@ -97,9 +96,10 @@ impl Reader<'_> {
         at: At<'_>,
         (lower, upper, step): (Option<&Tree>, Option<&Tree>, Option<&Tree>),
     ) -> Outcome<Expr> {
-        let (lower, _) = self.slice_bounds(at, lower, upper)?;
+        let bounds = self.slice_bounds(at, lower, upper)?;
         let step = self.slice_step(at.cursor, step)?;
-        self.at_lane(at, lower, Expr::int(step).cast(DType::INT32))
+        self.check_lanes(at, slice_length(&bounds, step))?;
+        self.at_lane(at, bounds.0, Expr::int(step).cast(DType::INT32))
     }
 
     fn slice_bounds(&mut self, at: At<'_>, lower: Option<&Tree>, upper: Option<&Tree>) -> Outcome<(Expr, Expr)> {
@@ -146,10 +146,22 @@ impl Reader<'_> {
     }
 
     fn same_lanes(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<()> {
-        let wanted = self.lanes.as_ref().map(|lanes| i128::from(lanes.count));
-        match self.value(cursor, tree)? {
-            Value::Int(count) if Some(count) == wanted => Ok(()),
-            _ => self.unsupported(cursor.at(tree.tokens), "a vector with another number of lanes than its store"),
+        let count = match self.value(cursor, tree)? {
+            Value::Int(count) => i64::try_from(count).ok(),
+            _ => None,
+        };
+        self.check_lanes(cursor.at(tree.tokens), count)
+    }
+
+    /// Checks that a vector in the value of a vector store has as many lanes as the store.
+    fn check_lanes(&mut self, at: At<'_>, count: Option<i64>) -> Outcome<()> {
+        match (count, self.lanes.as_ref().map(|lanes| lanes.count)) {
+            (Some(count), Some(stored)) if count != stored => {
+                let message = format!("the store requires vectors of {stored} lanes; found {count}");
+                self.mistake(at, Code::ShapeMismatch, message)
+            }
+            (Some(_), _) => Ok(()),
+            (None, _) => self.unsupported(at, "a number of lanes that is not a constant"),
         }
     }
 }
@@ -167,6 +179,11 @@ fn reads_elsewhere(value: &Expr, stored: BufferId, at: &[Expr]) -> bool {
         }
     });
     found
+}
+
+/// Returns the number of indices of a slice, with its bounds and step; `None` if it is not a constant.
+fn slice_length((lower, upper): &(Expr, Expr), step: i64) -> Option<i64> {
+    constant_difference(upper, lower).map(|extent| extent.saturating_add(step - 1) / step)
 }
 
 /// Returns `a - b` if it is the same for all values of the variables.

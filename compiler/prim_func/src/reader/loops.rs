@@ -149,11 +149,29 @@ impl Reader<'_> {
             None => None,
         };
         let Some(step) = step else { return Ok(Range { start, extent, step: None, kind }) };
+        if let Some(step) = step.as_int().filter(|step| *step <= 0) {
+            let message = format!("a loop requires a positive step; found {step}");
+            return self.mistake(at, Code::AttrBadValue, message);
+        }
         let (extent, step) = self.promoted(at, extent, step)?;
         let one = Expr::Int { value: 1, dtype: step.dtype() };
         let start = start.cast(step.dtype());
         let count = (extent + (step.clone() - one)).floor_div(step.clone());
         Ok(Range { start, extent: count, step: Some(step), kind })
+    }
+
+    /// Reads a `while` loop, whose body `read` reads.
+    pub(super) fn while_loop(
+        &mut self,
+        cursor: Cursor<'_>,
+        test: &Tree,
+        read: impl FnOnce(&mut Self) -> Outcome<Stmt>,
+    ) -> Outcome<Stmt> {
+        let condition = self.truth_of(cursor, test)?;
+        self.loops += 1;
+        let body = self.assuming(Some(&condition), true, read);
+        self.loops -= 1;
+        Ok(Stmt::While { condition, body: Box::new(body?) })
     }
 
     /// Reads a range of values: an extent, `(start, stop)` or `T.Range(start, stop)`. Returns the start and the

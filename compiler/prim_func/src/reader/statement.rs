@@ -164,12 +164,8 @@ impl Reader<'_> {
             StatementKind::Expr(expr) => self.bare(cursor, expr),
             StatementKind::For { target, iter } => self.for_loop(node, target, iter).map(Step::Done),
             StatementKind::While(test) => {
-                let condition = self.truth_of(cursor, test)?;
-                self.loops += 1;
                 let read = |reader: &mut Self| reader.body(cursor.at(test.tokens), &node.children);
-                let body = self.assuming(Some(&condition), true, read);
-                self.loops -= 1;
-                Ok(Step::Done(Stmt::While { condition, body: Box::new(body?) }))
+                self.while_loop(cursor, test, read).map(Step::Done)
             }
             StatementKind::If(test) => self.branch(node, test, branches).map(Step::Done),
             StatementKind::With(items) => self.with(node, items).map(Step::Done),

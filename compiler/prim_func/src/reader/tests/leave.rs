@@ -47,6 +47,13 @@ fn continue_keeps_the_for_loop() {
 }
 
 #[test]
+fn break_leaves_a_while_loop_of_a_with_statement() {
+    let text = "k: T.int32 = 0\nwith T.While(k < 8):\n    if x[k] == T.float32(1):\n        break\n    \
+                y[0] = x[k]\n    k += 1";
+    assert_eq!(values(text), [5.0, -1.0, -1.0, -1.0]);
+}
+
+#[test]
 fn for_loop_with_break_becomes_a_while_loop() {
     let text = "for i in range(2, 8):\n    if x[i] == T.float32(0):\n        break\n    y[0] = x[i]\n    y[1] = T.Cast(\"float32\", i)\n\
                 y[3] = T.float32(7)";
