@@ -18,7 +18,7 @@ pub const ALL: &[Sequence] = &[Sequence {
     passes: "CanonicalizeBindings, InlinePrivateFunctions, EliminateCommonSubexpr, FoldConstant, DecomposeOps, \
              RemoveRedundantReshape, ReorderTakeAfterMatmul, CombineParallelMatmul, LiftTransformParams, KeepRawEntry, \
              DeadCodeElimination, LegalizeOps, AnnotateTIROpPattern, FuseOps, FuseTIR",
-    doc: "What makes a program smaller and keeps what it computes, and then makes kernels of it, as TVM's `zero` pipeline ends.",
+    doc: "Simplifies a program without changing its results, and then makes kernels of it like the end of TVM's `zero` pipeline.",
 }];
 
 /// Returns the passes of the pipeline called `name`, in order.

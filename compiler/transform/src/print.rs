@@ -25,6 +25,7 @@ use rx_ir::{
     Attr, Block, BoundValue, Branches, Expr, ExprKind, Item, LoopBody, LoopFunction, Origin, RelaxFunction, Sequence,
     StructInfo, VarBinding,
 };
+use rx_syntax::token::TokenKind;
 use rx_tir::PrimFunc;
 use rx_tir::print::Header;
 use std::ops::Range;
@@ -82,7 +83,7 @@ pub fn dictionary(attributes: &[(Arc<str>, Attr)]) -> String {
 }
 
 fn printed(module: &Module) -> Printer {
-    let module = symbols::told_apart(module);
+    let module = symbols::with_distinct_names(module);
     let (module, section) = metadata::numbered(&module);
     // TVM parses a single function by itself, but several functions only in a class.
     let functions = module.items.iter().filter(|item| !matches!(item, Item::Text { name: None, .. })).count();
@@ -131,7 +132,7 @@ fn printed(module: &Module) -> Printer {
                 let text = loop_function(function);
                 match function.body {
                     LoopBody::Made(_) => printer.lines(&text),
-                    LoopBody::Written { .. } => printer.lines(&written::told_apart(&text, &declared)),
+                    LoopBody::Written { .. } => printer.lines(&written::with_distinct_symbols(&text, &declared)),
                 }
                 if let LoopBody::Made(loops) = &function.body {
                     printer.part(function.name, start, loops.origins.clone());
@@ -234,7 +235,8 @@ impl Printer {
             self.out.push_str(&"    ".repeat(self.indent));
             match self.class.filter(|_| self.hides_class) {
                 Some(class) => {
-                    self.out.push_str(&outside_strings(text, |part| part.replace("cls.", &format!("{class}."))));
+                    let renamed = |name: &str, before_dot| (name == "cls" && before_dot).then(|| class.to_string());
+                    self.out.push_str(&rename(text, renamed));
                 }
                 None => self.out.push_str(text),
             }
@@ -356,23 +358,22 @@ impl Printer {
     }
 }
 
-/// Applies `change` to the parts of a text that are outside of string literals in double quotes, the only ones in text
-/// that this crate generates. Literals in single quotes, as source text may contain, are changed as well.
-fn outside_strings(text: &str, change: impl Fn(&str) -> String) -> String {
-    let (mut out, mut start, mut quoted, mut escaped) = (String::with_capacity(text.len()), 0, false, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => {
-                let part = text.get(start..at).unwrap_or_default();
-                out.push_str(&if quoted { part.to_owned() } else { change(part) });
-                (start, quoted) = (at, !quoted);
-            }
-            _ => {}
+/// Replaces names in a text by `renamed`, which is called with each name and whether a dot follows it. Attributes
+/// (names after a dot), strings and comments stay as they are.
+fn rename(text: &str, renamed: impl Fn(&str, bool) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let is_trivia = |kind| matches!(kind, TokenKind::Whitespace | TokenKind::Newline | TokenKind::Comment);
+    let mut tokens = rx_syntax::token::tokens(text).peekable();
+    let mut after_dot = false;
+    while let Some(token) = tokens.next() {
+        let own = text.get(token.span.start as usize..token.span.end as usize).unwrap_or_default();
+        let before_dot = tokens.peek().is_some_and(|next| next.kind == TokenKind::Dot);
+        let new = if token.kind.is_name() && !after_dot { renamed(own, before_dot) } else { None };
+        out.push_str(new.as_deref().unwrap_or(own));
+        if !is_trivia(token.kind) {
+            after_dot = token.kind == TokenKind::Dot;
         }
     }
-    out.push_str(&change(text.get(start..).unwrap_or_default()));
     out
 }
 

@@ -39,7 +39,7 @@ pub const PASS: Pass = Pass {
     name: "KeepRawEntry",
     parameters: &[],
     doc: "Adds to each function that takes prepared weights one of its name that takes raw ones and has them prepared once.",
-    reference: "none: rx's own, behind LiftTransformParams",
+    reference: "none: a pass of rx that follows LiftTransformParams",
     run,
 };
 

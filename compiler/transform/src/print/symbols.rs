@@ -105,7 +105,7 @@ pub(super) fn of_body(function: &RelaxFunction, known: &NameSet) -> Vec<Name> {
 /// Renames dims that bodies declare and that are also declared for the whole file. TVM's parser rejects `n = T.int64()`
 /// in a function whose signature does not use the `n` of a file-level `n = TypeVar("n")`. For example, such an `n`
 /// becomes `n_1`.
-pub(super) fn told_apart(module: &Module) -> Cow<'_, Module> {
+pub(super) fn with_distinct_names(module: &Module) -> Cow<'_, Module> {
     let mut declared = declared_in(&module.prelude);
     declared.extend(of_signatures(module));
     if declared.is_empty()

@@ -8,12 +8,12 @@
 //!     n = T.int64()                                   n_1 = T.int64()
 //! ```
 
-use super::outside_strings;
+use super::rename;
 use rx_base::Name;
 use std::borrow::Cow;
 
 /// Returns the text of a prim_func with every symbol renamed that clashes with one of `declared`.
-pub(super) fn told_apart<'t>(text: &'t str, declared: &[Name]) -> Cow<'t, str> {
+pub(super) fn with_distinct_symbols<'t>(text: &'t str, declared: &[Name]) -> Cow<'t, str> {
     let mut text = Cow::Borrowed(text);
     for symbol in declared {
         if let Some(renamed) = renamed(&text, symbol) {
@@ -35,7 +35,7 @@ fn renamed(text: &str, symbol: &str) -> Option<String> {
     let own = (1..).map(|number| format!("{symbol}_{number}")).find(|own| !words(text).any(|word| word == own))?;
     // The header is changed inside string literals as well, because dims are quoted there.
     let header = with_word(header, symbol, &own);
-    Some(header + &outside_strings(body, |part| with_word(part, symbol, &own)))
+    Some(header + &rename(body, |name, _| (name == symbol).then(|| own.clone())))
 }
 
 /// Returns the byte offset after the colon that ends the header of a function.
@@ -67,11 +67,11 @@ fn with_word(text: &str, word: &str, other: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(word) {
         let (before, found) = rest.split_at(at);
-        let behind = found.get(word.len()..).unwrap_or_default();
+        let after = found.get(word.len()..).unwrap_or_default();
         out.push_str(before);
-        let is_whole = !out.ends_with(|c| is_part(c) || c == '.') && !behind.starts_with(is_part);
+        let is_whole = !out.ends_with(|c| is_part(c) || c == '.') && !after.starts_with(is_part);
         out.push_str(if is_whole { other } else { word });
-        rest = behind;
+        rest = after;
     }
     out.push_str(rest);
     out
@@ -79,7 +79,7 @@ fn with_word(text: &str, word: &str, other: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::told_apart;
+    use super::with_distinct_symbols;
     use rx_base::name::name;
 
     const COPY: &str = "@T.prim_func(private=True, s_tir=True)
@@ -88,21 +88,24 @@ def copy(A: T.Buffer((\"n\",), \"float32\"), B: T.Buffer((\"n * 2\",), \"float32
     for i in range(n):
         with T.sblock(\"n\"):
             vi = T.axis.spatial(n, i)
+            T.reads(A[vi])  # n \"of A
+            T.sblock_attr({'n': 1})
             B[vi] = A[vi] + x.n
 ";
 
     #[test]
     fn symbol_that_the_file_declares_is_renamed() {
-        let text = told_apart(COPY, &[name("n")]);
+        let text = with_distinct_symbols(COPY, &[name("n")]);
         assert!(text.contains("A: T.Buffer((\"n_1\",)") && text.contains("(\"n_1 * 2\",)"), "{text}");
         assert!(text.contains("    n_1 = T.int64()\n    for i in range(n_1):"), "{text}");
         assert!(text.contains("T.sblock(\"n\")") && text.contains("x.n\n"), "{text}");
+        assert!(text.contains("# n \"of A\n") && text.contains("{'n': 1}"), "{text}");
     }
 
     #[test]
     fn symbol_that_the_header_does_not_name_stays() {
-        assert_eq!(told_apart(COPY, &[name("m")]), COPY);
+        assert_eq!(with_distinct_symbols(COPY, &[name("m")]), COPY);
         let handle = COPY.replace("\"n\"", "4").replace("\"n * 2\"", "8");
-        assert_eq!(told_apart(&handle, &[name("n")]), handle);
+        assert_eq!(with_distinct_symbols(&handle, &[name("n")]), handle);
     }
 }
