@@ -87,7 +87,7 @@ impl RuleOrder {
     /// Creates an order of the named rules, each once, followed by the fallback.
     ///
     /// # Errors
-    /// If no rule has one of the names.
+    /// If one of the names is not the name of a rule.
     pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<RuleOrder, UnknownRule> {
         let mut order = Vec::new();
         for name in names {
@@ -122,12 +122,13 @@ pub struct Target {
     /// Whether `float32` matrix products may use the TF32 tensor cores, whose factors have 10 fraction bits. The
     /// factors are rounded, except that `wgmma` (`sm_90a`) truncates those that it reads from shared memory.
     pub tf32: bool,
-    /// The number of multiprocessors of the device. Tile sizes are chosen so that every multiprocessor has work.
+    /// The number of multiprocessors of the device. Where it can, a rule chooses tile sizes that give every
+    /// multiprocessor work.
     pub units: u32,
 }
 
 impl Default for Target {
-    /// Returns the oldest supported architecture with all rules, without TF32.
+    /// Returns the oldest supported architecture with all rules, without TF32, with [`UNITS`] multiprocessors.
     fn default() -> Target {
         Target { arch: OLDEST_ARCH, rules: RuleOrder::default(), tf32: false, units: UNITS }
     }
@@ -142,8 +143,9 @@ impl TargetInfo for Target {
         crate::can_schedule_as_one_kernel(&crate::prepared(func), self)
     }
 
-    /// Returns the number of channels in 16 bytes, the widest load, for dtypes that tensor cores multiply. Returns
-    /// `None` for other dtypes: CUDA cores multiply them, and read every layout equally well.
+    /// Returns the number of channels in 16 bytes, the widest load, for dtypes that the rules multiply on tensor cores:
+    /// 16-bit floats, 8-bit integers, and `float32` with [`Target::tf32`]. Returns `None` for other dtypes: CUDA cores
+    /// multiply them, and read every layout equally well.
     fn channel_vector_width(&self, dtype: DType) -> Option<i64> {
         match dtype {
             DType::FLOAT16 | DType::BFLOAT16 => Some(8),
@@ -190,10 +192,10 @@ pub fn arch(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The statements of a function that have no kernel yet.
+/// The next statements of a function that have no kernel yet, as a rule gets them.
 pub(crate) struct Task<'f> {
     pub(crate) func: &'f PrimFunc,
-    /// The remaining statements, in order; never empty.
+    /// The remaining statements, in order, up to the first one with other host loops; never empty.
     pub(crate) statements: &'f [Statement],
     /// All statements of the function, and the index of the first remaining one among them.
     pub(crate) of: (&'f Statements, usize),
@@ -237,14 +239,15 @@ impl Task<'_> {
             .ok_or_else(|| Declined::because("requires loops around one block; found another statement"))
     }
 
-    /// Whether a buffer is an intermediate result: statements of the function pass it to each other, and it is not a
-    /// parameter.
+    /// Whether a buffer is an intermediate result: not a parameter, but allocated around statements of the function,
+    /// which can pass values to each other through it.
     pub(crate) fn is_temporary(&self, buffer: BufferId) -> bool {
         self.of.0.temporaries.contains(&buffer)
     }
 
-    /// Whether a statement after the first `taken` remaining ones uses the buffer. Statements in host loops run again,
-    /// so for an intermediate result in global memory earlier statements count as well.
+    /// Whether a statement that runs after the first `taken` remaining ones uses the buffer. The statements of a host
+    /// loop run again. So if the buffer is an intermediate result in global memory whose contents survive an iteration
+    /// of the loop, all statements of the loop count, also earlier ones and the taken ones.
     pub(crate) fn is_used_behind(&self, taken: usize, buffer: BufferId) -> bool {
         let (of, at) = self.of;
         // The contents of shared and local memory do not survive the launch.
@@ -252,7 +255,7 @@ impl Task<'_> {
         of.use_from(at + taken, buffer) || stays && of.use_again(at, buffer)
     }
 
-    /// Returns the task without the first `taken` statements, or `None` if no statement remains.
+    /// Returns the task without the first `taken` statements, or `None` if none of [`Task::statements`] remains.
     pub(crate) fn behind(&self, taken: usize) -> Option<Task<'_>> {
         let statements = self.statements.get(taken..).filter(|rest| !rest.is_empty())?;
         Some(Task { statements, of: (self.of.0, self.of.1 + taken), ..*self })
@@ -336,8 +339,8 @@ pub(crate) struct Frame<'k> {
     pub(crate) shape: LaunchShape,
     /// The host launches the kernel only if this condition holds.
     pub(crate) guard: Option<&'k Expr>,
-    /// The statements that the kernel computes. They appear in its comment, and their buffers are its parameters, in
-    /// the function's order.
+    /// The statements that the kernel computes. They appear in its comment. Their buffers are its parameters, except
+    /// [`Frame::kept`]: first the function's parameters in their order, then intermediate results.
     pub(crate) statements: Vec<&'k Stmt>,
     /// The number of iterations of the innermost loops, if it is not that of the statements: for example of a kernel
     /// that combines partial results of another one.

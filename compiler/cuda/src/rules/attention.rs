@@ -15,15 +15,15 @@
 //!     O = epilogue(sums / total)                               // following elementwise statements
 //! ```
 //!
-//! Requires: these statements in this order, with elementwise statements between them; row lengths `d` and `e` of
-//! constant extents up to 256; floating-point operands of at most 32 bits; a softmax that subtracts the row's maximum.
-//! The match is by the computed values ([`problem`], [`reading`]), so the score may be any elementwise function of the
-//! product. Query heads may share keys and values (grouped-query attention). The softmax may be the safe one, which
-//! gives 0 for fully masked rows ([`safe`]).
+//! Requires: these statements in this order, possibly with elementwise statements between them; row lengths `d` and `e`
+//! of constant extents up to 256; floating-point operands of at most 32 bits; a softmax that subtracts the row's
+//! maximum; intermediate results that no other statement uses. The match is by the computed values ([`problem`],
+//! [`reading`]), so the score may be any elementwise function of the product. Query heads may share keys and values
+//! (grouped-query attention). The softmax may be the safe one, which gives 0 for fully masked rows ([`safe`]).
 //!
-//! Guarantees: scores and weights never reach memory. Sums accumulate in `float32`, whatever the dtypes of the
-//! intermediate buffers, and scores are rounded only by casts in the program. The result is then closer to the exact
-//! one than the result of the separate loops.
+//! Guarantees: scores and weights never reach global memory. Sums accumulate in `float32`, whatever the dtypes of the
+//! intermediate buffers. Scores are rounded where the program rounds them: by casts, and by stores to buffers of 16-bit
+//! dtypes. On tensor cores the weights are rounded to the 16-bit dtype of the operands.
 //!
 //! Reference: Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022,
 //! "FlashAttention"; Dao 2023, "FlashAttention-2"; TVM's `python/tvm/relax/frontend/nn/llm/kv_cache.py` (the same
@@ -32,15 +32,15 @@
 //! - [`tiles`]: tile sizes and their choice.
 //! - [`kernel`]: the loop over tiles of keys. [`bring`] loads the tiles, [`places`] decodes the indices of batch and
 //!   rows, and [`scores`] computes scores and rescales the sums.
-//! - [`warps`] and [`threads`]: the products, by tensor cores if all operands have 16 bits, otherwise by single
-//!   threads.
+//! - [`warps`] and [`threads`]: the products, by tensor cores if all three operands are `float16` or all are `bfloat16`
+//!   (casts to `float32` are ignored), otherwise by single threads.
 //! - [`join`]: split-KV. If few rows have many keys, several blocks share the keys of a row, and a second kernel
 //!   combines their results.
 //! - [`mask`]: keys that a mask hides from all rows of a block are skipped.
 //!
 //! Exported models contain attention as several functions. `rx-lower` fuses those into one function if
 //! `can_schedule_as_one_kernel` reports that one schedule takes all of them and keeps the values between them out of
-//! memory.
+//! global memory.
 
 mod bring;
 mod join;

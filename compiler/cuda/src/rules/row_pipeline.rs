@@ -9,12 +9,13 @@
 //!                                                       loop over k: Y[i, k] = exp(X[i, k] - m) / s
 //! ```
 //!
-//! A *row* is selected by some outer axes; its elements are counted by *columns*. A stage computes a value of each
-//! element (`exp`), reduces the elements to one value of the row (`max`), or computes a value of the row from others.
+//! A *row* is selected by some of the axes (`rows`), and its elements by the other axes (`columns`). A stage computes a
+//! value of each element (`exp`), reduces the elements to one value of the row (`max`), or computes a value of the row
+//! from others.
 //!
 //! Requires that each access to a buffer that a stage writes is to the very element that the stage writes: [`collect`]
 //! declines other statements. Guarantees that values of earlier stages are variables, which are stored only if
-//! something outside of the stages reads them.
+//! something outside of the stages may read them.
 //!
 //! `rows`, `reduction` (few long rows), `columns` (along leading axes), `scan`, `elementwise` and `transpose` map
 //! stages to threads in different ways. A tuple reduction (a maximum and its index) is one stage for each of its
@@ -38,7 +39,7 @@ use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
 pub(super) struct Axis {
     /// The loop variable.
     pub(super) var: VarId,
-    /// The number of its values, an `int64` expression over the function's scalars.
+    /// The number of its values, an `int64` expression over the function's scalars and symbols.
     pub(super) extent: Expr,
     /// The extent as a symbolic integer.
     pub(super) dim: Dim,
@@ -82,23 +83,25 @@ impl Combine {
     }
 }
 
-/// A stage: one store of a statement, or one let value.
+/// A stage: one store of a statement, one scan, or one let value.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
     /// Whether the value belongs to each element or to the row, and how it is computed.
     pub(super) kind: Kind,
     /// The element of a buffer that the value is stored to, if it is stored.
     pub(super) target: Target,
-    /// The value of one element, over variables of [`Stages::reads`] and of earlier stages. It contains loads only of
-    /// elements that are read under a condition, or at an index that a stage computes.
+    /// The value of one element (for a reduction or scan, the value that is combined), over the axes, the variables of
+    /// [`Stages::reads`] and those of earlier stages. It contains loads only of elements that are read under a
+    /// condition, or at an index that a stage computes.
     pub(super) value: Expr,
     /// The variable by which other stages use the value.
     pub(super) var: VarId,
-    /// The variable of another thread's value, when partial results are combined.
+    /// The variable of the value that is combined with the own one: another thread's partial result, or in a tuple
+    /// reduction the value of an element.
     pub(super) other: VarId,
 }
 
-/// The element that a stage stores.
+/// The element that a stage computes, and whether the stage stores it.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     /// The element as an affine form of the loops.
@@ -107,7 +110,8 @@ pub(super) struct Target {
     pub(super) index: Expr,
     /// The buffer's dtype.
     pub(super) dtype: DType,
-    /// Whether it is stored: something other than these stages reads it.
+    /// Whether it is stored: its buffer is a parameter or is used by other kernels, and no later stage overwrites it.
+    /// Let values and scans are never stored themselves.
     pub(super) is_stored: bool,
 }
 
@@ -157,8 +161,8 @@ pub(super) struct Stages {
     pub(super) is_small: bool,
 }
 
-/// A step of a row: a loop over the columns, or a value of the row. A loop contains no stage that needs the complete
-/// result of a reduction in the same loop.
+/// A step of a row: a loop over the columns, or a value of the row. A loop contains no stage that needs the result of a
+/// reduction or scan in the same loop.
 pub(super) enum Item {
     /// One loop over the columns, for the stages of these numbers.
     Loop(Vec<usize>),
@@ -240,8 +244,8 @@ pub(super) fn product(axes: &[Axis]) -> Expr {
     })
 }
 
-/// Limit of the blocks that are launched for one part of a row each: enough to occupy any device. Each loops over the
-/// rest.
+/// The maximum number of blocks of a split reduction, of which each has one part of a row (or of some neighbouring
+/// rows): enough to occupy any device. Longer rows have longer parts, along which the block loops.
 pub(super) const MANY_BLOCKS: i64 = 1024;
 
 /// Whether a statement of a task binds loops to threads itself. Only the `threads` rule takes such statements.

@@ -13,16 +13,17 @@
 //!     y[i, :] = exp(xs - m) / s
 //! ```
 //!
-//! Requires: statements that the fused row pipeline can take ([`super::row_pipeline`]), at least one of them a reduction, and
-//! no matrix product. `rows` schedules rows whose elements are contiguous in memory. `columns` schedules reductions
-//! along leading axes: neighbouring rows are contiguous, so neighbouring threads have neighbouring rows.
+//! Requires: statements that the fused row pipeline can take ([`super::row_pipeline`]), at least one of them a
+//! reduction; no matrix product, no rows of one element, and no small windows (rows of at most 64 elements over several
+//! axes). `rows` schedules rows whose elements are contiguous in memory. `columns` schedules reductions along leading
+//! axes: neighbouring rows are contiguous, so neighbouring threads have neighbouring rows.
 //!
 //! Guarantees: values that several loops over a row need stay in registers as far as they fit; only the rest is read
 //! again.
 //!
-//! A row of at most 1024 elements has some lanes of a warp, a longer one a block. If the length is symbolic, the
-//! schedule has a kernel for each of the two and for each vector width (`stages/vectors`). At the call, the host gives
-//! blocks to exactly one of them.
+//! In `rows`, a row of at most 1024 elements has some lanes of a warp, a longer one a block. If the length is symbolic,
+//! the schedule has a kernel for each of the two and for each vector width ([`super::row_pipeline::vectors`]). At the
+//! call, the host gives blocks to exactly one of them.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/general_reduction.py`.
 
@@ -46,7 +47,7 @@ pub(super) const RULE: Rule = Rule {
     take: take_rows,
 };
 
-/// The rule `columns`: rows whose elements are strided and whose neighbours are contiguous.
+/// The rule `columns`: rows whose elements are strided, while the elements of neighbouring rows are contiguous.
 pub(super) const COLUMNS: Rule = Rule {
     name: "columns",
     summary: "Reductions along leading axes: neighbouring threads have neighbouring rows.",
@@ -60,11 +61,12 @@ const MOST_IN_WARP: i64 = 1024;
 /// have 128 registers, and in larger blocks, where it may have 64.
 const MOST_KEPT: (i64, i64) = (64, 32);
 
-/// The number of threads of a block that has several rows.
+/// The number of threads of a block whose rows each have some lanes of a warp ([`Layout::Warps`]).
 const SHARED_BLOCK: i64 = 128;
 
-/// The number of elements per thread that stay in registers if the row length is symbolic. With it, a warp holds all
-/// rows that it is used for (32 · 32 = 1024 elements), and a block of 256 threads holds rows of up to 8192 elements.
+/// The number of 32-bit registers per thread that hold elements if the row length is symbolic. If an element needs one
+/// register, a warp holds all rows that it is used for (32 · 32 = 1024 elements), and a block of 256 threads holds rows
+/// of up to 8192 elements.
 const USUAL_KEPT: i64 = 32;
 
 /// The number of threads for a long row of symbolic length.
@@ -267,8 +269,8 @@ fn check(stages: &Stages) -> Result<(), Declined> {
     Ok(())
 }
 
-/// Whether most reads are contiguous along the rows instead of along the elements of a row. For example, a sum over the
-/// leading axis, `s[j] += x[i, j]`, reads `x` contiguously along the rows `j`.
+/// Whether more reads are contiguous along the last row axis than along the last column axis. Only reads that use both
+/// axes count. For example, a sum over the leading axis, `s[j] += x[i, j]`, reads `x` contiguously along the rows `j`.
 fn is_strided(stages: &Stages) -> bool {
     let (Some(row), Some(column)) = (stages.rows.last(), stages.columns.last()) else { return false };
     let of_both = |element: &rx_loops::Affine| element.uses(row.var) && element.uses(column.var);

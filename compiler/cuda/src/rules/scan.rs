@@ -5,8 +5,8 @@
 //!   →  rows of up to 1024 elements: lanes of a warp for each row
 //!      longer rows: a block for each row, with a loop along it
 //!      strided rows: neighbouring threads have neighbouring rows
-//!      few long rows (reduce, then scan): kernel 1 sums each part of a row,
-//!          kernel 2 scans each part, beginning with the sum of the parts before it
+//!      few long rows (reduce, then scan): kernel 1 reduces each part of a row to one value,
+//!          kernel 2 scans each part, beginning with the combined values of the parts before it
 //! ```
 //!
 //! Requires a recurrence (`rx_loops::Recurrence`) with an associative operation; statements before and after it are
@@ -39,19 +39,21 @@ const MOST_IN_WARP: i64 = 1024;
 /// With fewer blocks than this, most of a device is idle.
 const FEW_BLOCKS: i64 = 64;
 
-/// Row length in elements from which on one block for each row is too slow: of contiguous rows, of strided rows.
+/// Row length in elements from which on one block for each row (or for 32 strided rows) is too slow: 32768 for
+/// contiguous rows, 2048 for strided ones.
 const LONG_ROW: (i64, i64) = (32_768, 2048);
 
-/// Minimum length of a part of a row, in elements: of contiguous rows, of strided rows.
+/// Minimum length of a part of a row, in elements: 4096 for contiguous rows, 256 for strided ones.
 const LEAST_PART: (i64, i64) = (4096, 256);
 
 /// Number of blocks that keep a device busy.
 const ENOUGH_BLOCKS: i64 = 512;
 
-/// Minimum number of neighbouring rows for which strided rows are scanned side by side.
+/// Minimum extent of the last row axis for which strided rows are scanned side by side, with neighbouring threads for
+/// neighbouring rows.
 const SIDE_BY_SIDE: i64 = 16;
 
-/// 32-bit registers for the values of a thread.
+/// Number of 32-bit registers of a thread for scanned values: 16 values of at most 32 bits, or 8 wider ones.
 const VALUES: i64 = 16;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -98,7 +100,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
             Some(condition) => Expr::select(condition.clone(), bytes, Expr::int(0)),
             None => bytes,
         };
-        // Only one vector width's kernels are launched, and each width has as many parts.
+        // Only the kernels of one vector width are launched, and the number of parts is the same for all widths.
         if scratch.is_empty() {
             scratch.push(Scratch { name: "parts", bytes });
         }
@@ -114,7 +116,7 @@ struct Plan {
     layout: Layout,
     /// The distribution of a row's elements over these threads.
     scanners: Scanners,
-    /// The condition for this plan; where it is false, the kernel of another plan scans the rows.
+    /// The condition for this plan; where it is false, the kernel of another plan scans the rows. `None`: no condition.
     condition: Option<Expr>,
     /// The number of parts that a row is split into, an `int64`; `None` if it is not split.
     parts: Option<Expr>,
@@ -187,14 +189,15 @@ fn plans(stages: &Stages, scan: usize, way: &Way) -> Vec<Plan> {
     plans
 }
 
-/// Whether rows are strided: neighbouring elements of the result belong to neighbouring rows.
+/// Whether rows are strided: neighbouring elements of the result belong to neighbouring rows, and the last row axis has
+/// at least [`SIDE_BY_SIDE`] values or a symbolic extent.
 fn is_apart(stages: &Stages, scan: usize) -> bool {
     let (Some(row), element) = (stages.rows.last(), &stages.stages[scan].target.element) else { return false };
     let enough = row.dim.as_constant().is_none_or(|extent| extent >= SIDE_BY_SIDE);
     enough && element.stride(row.var).as_constant() == Some(1)
 }
 
-/// Returns the plan of a row for lanes of a warp. `values` is the number of elements that a thread has at once.
+/// Returns the plan of a row for lanes of a warp. `values` is the maximum number of elements that a thread has at once.
 fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let (lanes, chunks) = match length {

@@ -195,7 +195,7 @@ impl Stores {
     }
 }
 
-/// Returns the buffer of a store.
+/// Returns the buffer of a store; `None` for other statements.
 fn target(store: &Stmt) -> Option<BufferId> {
     match store {
         Stmt::Store { buffer, .. } => Some(*buffer),
@@ -203,7 +203,7 @@ fn target(store: &Stmt) -> Option<BufferId> {
     }
 }
 
-/// Returns the indices at which a statement loads ranks; `None` if there are none, or several.
+/// Returns the indices at which a statement loads ranks; `None` if it loads none, or at different indices.
 fn rank_of(stmt: &Stmt, ranks: BufferId) -> Option<Vec<Expr>> {
     let mut found: Option<Vec<Expr>> = None;
     let mut is_same = true;
@@ -221,8 +221,8 @@ fn rank_of(stmt: &Stmt, ranks: BufferId) -> Option<Vec<Expr>> {
     found.filter(|_| is_same)
 }
 
-/// Maps the loops of the stores to those of the ranking, by their positions in the indices of the ranks; `None` if
-/// their extents differ, or a loop is left over.
+/// Maps the loops of the stores to those of the ranking, by their positions in the indices of the ranks. `None` if an
+/// index is neither a loop nor the same constant, if the extents of two loops differ, or if a loop is left over.
 fn names(
     task: &Task<'_>,
     ranking: &Ranking,
@@ -259,7 +259,7 @@ fn is_rank(expr: &Expr, ranks: BufferId) -> bool {
     }
 }
 
-/// Removes bounds checks that a rank is below `bound`, which it always is.
+/// Removes bounds checks that a rank is below `bound`, which is true of every rank that is stored.
 fn without_checks(stmt: &Stmt, ranks: BufferId, bound: &Expr) -> Stmt {
     let mut unchecked = |part: Expr| match part {
         Expr::Checked { index, extent, .. } if is_rank(&index, ranks) && *extent == *bound => *index,

@@ -10,9 +10,10 @@
 //!                                                        if (threadIdx_x < 64) B[...] = S[2 * threadIdx_x];
 //! ```
 //!
-//! Requires extents of `blockIdx` that the host can evaluate, constant upper bounds of the extents of `threadIdx`, and
-//! no two threads that race on an element. A function whose result differs when its threads run one after the other, as
-//! on the other devices, is declined.
+//! Requires loops from 0 whose extents the host can evaluate, constant upper bounds of the extents of `threadIdx`,
+//! sizes within CUDA's limits (1024 threads per block), and no two threads that race on an element: a statement in
+//! which several threads store different values to one element has another result when threads run one after the other,
+//! as on the other devices, and is declined (`races`).
 //!
 //! Guarantees, as TVM does: all loops bound to one axis share one thread index; threads beyond the extent of a loop
 //! skip it; buffers of scope `local` and `shared` are shrunk to the region that a thread or a block accesses; a barrier
@@ -62,8 +63,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut launch = Launch::default();
     launch.read(&first.stmt, (&uniform, &first.host_loops))?;
     Declined::when(launch.axes.is_empty(), "requires loops bound to threads; found none")?;
-    // The loop over a grid of one block may have been removed as a unit loop. Without loops over blocks, later
-    // statements for the same threads belong to the same kernel.
+    // The loop over a grid of one block may have been removed as a unit loop. Without loops over blocks, the following
+    // statements that bind loops to threads only belong to the same kernel.
     let mut taken = 1;
     if launch.blocks().next().is_none() && first.guard.is_none() {
         for next in task.statements.iter().skip(1) {
@@ -127,8 +128,8 @@ pub(super) struct Axis {
     pub(super) tag: Name,
     /// The variable that replaces the variables of all loops bound to the axis.
     pub(super) var: VarId,
-    /// The number of blocks or threads along the axis, an `int64`. For threads a constant: the largest extent of the
-    /// loops.
+    /// The number of blocks or threads along the axis, an `int64`. For threads a constant: the largest upper bound of
+    /// the loops' extents.
     pub(super) extent: Expr,
 }
 
@@ -230,8 +231,8 @@ impl Launch {
     /// Returns the divergence analysis of the statements: which variables and buffers differ between the threads of a
     /// block.
     ///
-    /// Its [`Varying::is_uniform`] only looks at an expression's value. Callers also check the guards: threads that
-    /// skip a loop over threads do not evaluate the expression at all.
+    /// Its [`Varying::is_uniform`] only looks at an expression's value. A caller that needs all threads to evaluate the
+    /// expression also checks the guards: threads that skip a loop over threads do not evaluate it at all.
     fn varying(&self, func: &PrimFunc, statements: &[Stmt]) -> Varying {
         let axis =
             |axis: &Axis| spmd::Axis { tag: axis.tag, var: axis.var, extent: axis.extent.as_int().unwrap_or(i64::MAX) };
@@ -245,7 +246,7 @@ impl Launch {
     }
 }
 
-/// Returns an upper bound of an extent, or `None` if there is no constant one. A block is launched with so many
+/// Returns an upper bound of an extent, or `None` if there is no constant one. A block is launched with that many
 /// threads; those beyond the actual extent skip the loop. For example, `min(n, 128)` has the bound 128.
 fn most(extent: &Expr, host_loops: &[HostLoop]) -> Option<i64> {
     let most = |expr: &Expr| most(expr, host_loops);

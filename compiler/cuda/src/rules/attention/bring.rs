@@ -3,7 +3,7 @@
 //! ```text
 //! for at = threadIdx.x; at < lines * chunks; at += threads:
 //!     line = at / chunks, x = at % chunks * per
-//!     tile[line * stride + x] = line exists ? operand[line, x] : 0       // `per` elements
+//!     tile[line * stride + x] = line and x exist ? operand[line, x] : 0       // `per` elements
 //! ```
 //!
 //! If the lines of an operand are contiguous and aligned, `per` elements are 16 bytes, which `cp.async` copies without
@@ -20,7 +20,8 @@ use rx_loops::Affine;
 use rx_tir::{Expr, VarId};
 
 /// A tile of an operand in shared memory, row-major. A line is one row of queries, keys or values. Lines are padded
-/// with zeros to whole fragments, and their stride is such that neighbouring lines are in different banks.
+/// with zeros to the granularity of the unit (`Tiling::padded`), and their stride is such that neighbouring lines are
+/// in different banks.
 pub(super) struct Tile<'p> {
     /// The operand's element.
     expr: &'p Expr,
@@ -136,7 +137,7 @@ impl<'p> Tile<'p> {
     }
 }
 
-/// Strips casts to `float32` until the expression has this dtype. Returns `None` if it never has.
+/// Strips casts to `float32` until the expression has the dtype `dtype`. Returns `None` if it never has.
 pub(super) fn uncast(expr: &Expr, dtype: DType) -> Option<&Expr> {
     match expr {
         _ if expr.dtype() == dtype => Some(expr),

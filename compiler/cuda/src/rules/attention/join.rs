@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Requires: the first kernel ([`super::kernel`]) stored `width + 2` floats per batch value, slice and row, in this
-//! order: the maximum, the total, the unscaled sums. Guarantees: slices are added in ascending order, so results are
-//! deterministic.
+//! order: the maximum, the total, the unnormalized sums. Guarantees: slices are added in ascending order, so results
+//! are deterministic.
 
 use super::kernel::{LOG2E, at_column, share, slices};
 use super::places::Places;

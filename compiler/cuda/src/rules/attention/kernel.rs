@@ -1,7 +1,7 @@
 //! The attention kernel: each block has one value of the batch and a tile of rows, and loops over tiles of keys.
 //!
 //! ```text
-//! start copying the tile of queries, the first tile of keys
+//! start copying the tile of queries and the first tile of keys
 //! for each tile of keys:
 //!     wait, barrier
 //!     start copying the tile of values
@@ -15,7 +15,7 @@
 //!
 //! Requires: tiles that fit into shared memory. Guarantees: every thread reaches both barriers, since the loop's bounds
 //! are the same for the whole block. One buffer each suffices for keys and values: a tile is copied only after the
-//! barrier that follows its last use.
+//! barrier that follows the last use of the previous tile.
 //!
 //! Reference: Dao 2023, "FlashAttention-2".
 
@@ -44,7 +44,7 @@ pub(super) struct AttentionKernel {
     pub(super) tiling: Tiling,
     /// The bounds of the keys that a row sees.
     pub(super) bounds: Bounds,
-    /// The size of the tiles in shared memory, in bytes.
+    /// The size of dynamic shared memory in bytes: the tiles and, without tensor cores, the weights.
     pub(super) shared_bytes: u32,
 }
 
@@ -52,7 +52,7 @@ impl AttentionKernel {
     /// Plans the kernel of a problem and tiling.
     ///
     /// # Errors
-    /// If the size of its tiles exceeds 32 bits.
+    /// If the size of its shared memory in bytes does not fit into 32 bits.
     pub(super) fn new(problem: Rc<Problem>, tiling: Tiling) -> Result<AttentionKernel, String> {
         let bounds = Bounds::of(&problem);
         let mut attend = AttentionKernel { problem, tiling, bounds, shared_bytes: 0 };
@@ -62,7 +62,7 @@ impl AttentionKernel {
     }
 
     /// Returns the bytes of shared memory before the tiles: the array that [`AttentionKernel::skip_masked_keys`]
-    /// declares, padded to the alignment of the tiles.
+    /// declares, padded to the alignment of the tiles; 0 if the mask has no bounds.
     pub(super) fn declared_bytes(&self) -> u32 {
         if self.bounds.is_empty() { 0 } else { SHARED_ALIGNMENT }
     }
@@ -97,7 +97,8 @@ impl AttentionKernel {
         format!("queries: {queries}; keys: {keys}; values: {values}")
     }
 
-    /// Returns the number of split-KV slices of the keys, where each slice has separate blocks.
+    /// Returns the number of split-KV slices of the keys, where each slice has separate blocks; `None` without
+    /// split-KV.
     fn slices(&self) -> Option<Expr> {
         self.tiling.slice.map(|slice| slices(&self.problem, slice))
     }
@@ -174,26 +175,28 @@ impl KernelBody for AttentionKernel {
 pub(super) struct UnitText {
     /// Declares the unit's registers and shared memory, and the thread's position in the unit.
     pub(super) declare: &'static str,
-    /// Multiplies the block's queries by the tile of keys.
+    /// Multiplies the block's queries by the tile of keys; declares the products, `$scores`.
     pub(super) multiply: &'static str,
     /// Opens the loop over the thread's rows, `$i`.
     pub(super) each_row: &'static str,
     /// Declares `$row`, the index of row `$i`.
     pub(super) row: &'static str,
-    /// Opens the loop over the thread's keys: declares the key's index `$key` and a reference `$product` to its
-    /// element.
+    /// Opens the loop over the thread's keys: declares the key's index `$key`, and a reference `$product` to the
+    /// element of `$scores` for row `$i` and this key.
     pub(super) each_key: &'static str,
     /// Reduces `$top` to the maximum over all threads of the row, by warp shuffles.
     pub(super) top: &'static str,
-    /// Rescales the sums of row `$i` by `$carried`, and replaces its scores by `exp(score - $base)`.
+    /// Rescales the sums of row `$i` by `$carried`. Computes the weights `exp(score - $base)` of its scores, adds them
+    /// to `$total[$i]`, and stores them in `$scores` (tensor cores) or in shared memory (single threads).
     pub(super) exponentials: &'static str,
     /// Adds the product of the weights and the tile of values to the sums.
     pub(super) weigh: &'static str,
     /// Declares `$whole`, the sum of the row's exponentials over all threads of the row; skips rows beyond the last.
     pub(super) whole: &'static str,
-    /// Opens the loop over groups of neighbouring columns: declares a group's first column, `$column0`.
+    /// Opens the loop over the thread's groups of neighbouring columns of the result: declares a group's first column,
+    /// `$column0`.
     pub(super) each_column: &'static str,
-    /// Declares `$value`, element `$e` of the group.
+    /// Declares `$value`, the sum of column `$e` of the group, normalized by the text `$SHARE`.
     pub(super) sum: &'static str,
 }
 
@@ -275,7 +278,7 @@ impl AttentionKernel {
         Ok(())
     }
 
-    /// Returns the number of neighbouring columns that a thread has.
+    /// Returns the number of neighbouring columns of the result in each of a thread's groups.
     pub(super) fn pack(&self) -> i64 {
         match self.tiling.unit {
             Unit::Warps { .. } => 2,
@@ -325,9 +328,10 @@ impl AttentionKernel {
 
     /// Emits the reduction of the mask's bounds over the block's rows.
     ///
-    /// `$key_first` and `$key_end` become the range of the keys that any row sees; other tiles are skipped.
-    /// `$all_first` and `$all_end` are the range of the keys that all rows see; tiles in it need no mask. For example,
-    /// with a causal mask, the rows 128 to 255 together see the keys 0 to 255, and all of them see the keys 0 to 128.
+    /// `$key_first` and `$key_end` become the smallest range with all keys that any row of the block sees; the loop
+    /// over tiles covers only this range. `$all_first` and `$all_end` are the range of the keys that all rows see;
+    /// tiles in it need no mask. For example, with a causal mask, the rows 128 to 255 together see the keys 0 to 255,
+    /// and all of them see the keys 0 to 128. Emits nothing if the mask has no bounds.
     fn skip_masked_keys(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let bounds = &self.bounds;
         if bounds.is_empty() {
@@ -414,7 +418,7 @@ impl AttentionKernel {
         })
     }
 
-    /// Emits the load of a tile of keys or values that begins at the key named by the word `first`.
+    /// Emits the load of a tile of keys or values that begins at the key that the template word `first` names.
     fn bring(
         &self,
         words: &mut Template<'_, '_>,
@@ -477,7 +481,7 @@ impl AttentionKernel {
     }
 
     /// Emits the stores of a group of neighbouring columns from `$column0` on: the epilogue of each, or with split-KV
-    /// the unscaled sum. `sum` is the text that declares `$value` for number `$e`.
+    /// the unnormalized sum. `sum` is the text that declares `$value` for number `$e`.
     pub(super) fn columns_done(&self, words: &mut Template<'_, '_>, sum: &'static str) -> Result<(), String> {
         let (problem, width) = (&*self.problem, self.pack());
         let is_padded = self.tiling.padded(problem.width.1) != problem.width.1;
@@ -522,7 +526,7 @@ impl AttentionKernel {
     }
 }
 
-/// Names the loop over the result's columns with a word for the following text.
+/// Names the loop over the result's columns with the text of a template word, for the following text.
 pub(super) fn at_column(words: &mut Template<'_, '_>, problem: &Problem, word: &'static str) {
     let column = words.word(word);
     name_loop(words.kernel, problem.width.0, &column);

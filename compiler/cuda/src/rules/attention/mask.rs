@@ -8,9 +8,9 @@
 //!
 //! A mask that is added, `S + select(n <= m, 0, -inf)`, works as well.
 //!
-//! Requires: a score that is −∞ by a condition of comparisons, each with the key added or subtracted once. Other
-//! conditions give no bounds; the score itself then masks. Guarantees: a key outside the bounds has the score −∞, that
-//! is the weight 0. Skipping it assumes finite values, since 0 · ∞ would be NaN.
+//! Requires: a score that is −∞ depending on integer comparisons; in each of them the key is added or subtracted once.
+//! Other conditions give no bounds; the score itself then masks. Guarantees: a key outside the bounds has the
+//! score −∞, that is the weight 0. Skipping it assumes finite values, since 0 · ∞ would be NaN.
 
 use super::problem::Problem;
 use super::reading::{is_minus_infinity, is_zero};
@@ -20,7 +20,8 @@ use rx_tir::expr::{BinaryOp, CompareOp, UnaryOp};
 use rx_tir::rewrite::substitute;
 use rx_tir::{Expr, VarId};
 
-/// The bounds of the keys that a row sees, as `int64` expressions over the loops of batch and rows. All of them hold.
+/// The bounds of the keys that a row sees, as `int64` expressions over the loops of batch and rows. A row sees only
+/// keys that satisfy all of them.
 #[derive(Debug)]
 pub(super) struct Bounds {
     /// Lower bounds, inclusive.
@@ -134,8 +135,8 @@ fn truth<'e>(op: CompareOp, left: &'e Expr, right: &Expr) -> Option<(&'e Expr, b
     (yes != no).then_some((condition, yes))
 }
 
-/// Whether the expression is safe to evaluate without the conditions around it: it has no loads and divides only by
-/// positive constants.
+/// Whether the expression is safe to evaluate without the conditions around it: it has no loads, calls or checked
+/// indices, and divides only by positive constants.
 fn is_plain(expr: &Expr) -> bool {
     expr.all(&|part| match part {
         Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } => false,
@@ -147,8 +148,8 @@ fn is_plain(expr: &Expr) -> bool {
     })
 }
 
-/// Returns the coefficient of a variable in a sum, or `None` if the variable is also inside other operations. For
-/// example, `n` has the coefficient −1 in `m - n + 3`, and none in `n * 2`.
+/// Returns the coefficient of a variable in a sum, or `None` if the variable is inside other operations than `+`, `-`
+/// and casts that keep signed integers. For example, for `n` it is −1 in `m - n + 3`, 0 in `m`, and `None` in `n * 2`.
 fn factor(expr: &Expr, var: VarId) -> Option<i64> {
     match expr {
         Expr::Var { var: of, .. } => Some(i64::from(*of == var)),

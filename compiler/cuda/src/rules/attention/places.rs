@@ -13,9 +13,9 @@ use rx_tir::{Expr, VarId};
 /// The names of the loops' variables in the kernel.
 pub(super) struct Places<'p> {
     problem: &'p Problem,
-    /// By batch split: a name that ends with `_first` if the rows have the rest of the loop's value.
+    /// The name of each batch split. It ends with `_first` if the value of a row split is added to it.
     batch: Vec<String>,
-    /// By row split.
+    /// The name of each row split.
     rows: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl<'p> Places<'p> {
         Places { problem, batch, rows }
     }
 
-    /// Emits the values of the batch's loops, from the word that names the linear index over them.
+    /// Emits the values of the batch's loops, from the linear index over them, which the template word `linear` names.
     pub(super) fn batch(&self, words: &mut Template<'_, '_>, linear: &'static str) -> Result<(), String> {
         let linear = words.word(linear);
         for (at, split) in self.problem.batch.iter().enumerate() {
@@ -66,7 +66,8 @@ impl<'p> Places<'p> {
     }
 }
 
-/// Returns the text of split number `at` of a linear index over the splits, the last of which is innermost.
+/// Returns the text of the index of split number `at`, from a linear index over all splits, the last of which is
+/// innermost.
 fn value_of(kernel: &mut Kernel<'_>, splits: &[IterSplit], at: usize, linear: &str) -> Result<String, String> {
     let below = splits[at + 1..].iter().fold(Expr::int(1), |below, split| below * split.extent.clone());
     kernel.delinearized(linear, &below, (at > 0).then_some(&splits[at].extent))

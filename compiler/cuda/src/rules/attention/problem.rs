@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Requires: a softmax whose exponentials subtract the row's maximum from the score. Then a sum over some of the keys
-//! can be rescaled to a larger maximum, `exp(score - m) = exp(score - n) * exp(n - m)`, and scores need no memory.
+//! can be rescaled to a larger maximum, `exp(score - m) = exp(score - n) * exp(n - m)`, and scores need no buffer.
 //! Guarantees: all expressions of the problem are over the loops of the product and the loop of the result's columns.
 //! The match is by the computed values, not by names or the origin of the statements.
 //!
@@ -40,7 +40,7 @@ pub(super) struct Problem {
     pub(super) statements: Vec<Stmt>,
     /// The position in [`Problem::statements`] after the weighted sum, where the epilogue begins.
     pub(super) behind: usize,
-    /// The intermediate buffers, which never reach memory.
+    /// The intermediate buffers, which get no memory: their values stay in registers and shared memory.
     pub(super) kept: Vec<BufferId>,
     /// The loops of which a block has one value each: batches, and heads or groups of heads.
     pub(super) batch: Vec<IterSplit>,
@@ -113,9 +113,9 @@ struct Softmax {
     key: VarId,
     /// The buffer of the rows' maxima.
     max: BufferId,
-    /// One exponential, without casts between floating-point dtypes; known after the second statement.
+    /// The exponential of one score, without casts between floating-point dtypes; known after [`Softmax::add_up`].
     exp: Option<Expr>,
-    /// The buffer of the sums of exponentials; known after the second statement.
+    /// The buffer of the sums of exponentials; known after [`Softmax::add_up`].
     sum: Option<BufferId>,
 }
 
@@ -297,8 +297,8 @@ impl Softmax {
         Ok(())
     }
 
-    /// Whether the expression is `exp(score - max)`. The maximum may be replaced by 0 where it is −∞, which avoids the
-    /// NaN of −∞ − −∞: `select(max == -inf, 0, max)`.
+    /// Whether the expression is `exp(score - max)`, with casts between floating-point dtypes ignored. The maximum may
+    /// be replaced by 0 where it is −∞, which avoids the NaN of −∞ − −∞: `select(max == -inf, 0, max)`.
     fn is_exp(&self, expr: &Expr) -> bool {
         let Expr::Call { function: Intrinsic::Exp, args, .. } = unrounded(expr) else { return false };
         let [Expr::Binary { op: BinaryOp::Sub, left, right }] = &args[..] else { return false };
@@ -408,6 +408,7 @@ fn reduced(
 }
 
 /// Collects the elementwise statements after the weighted sum, which is the last of the first `taken` statements.
+/// Declines if an earlier statement uses the buffer of the sum.
 fn epilogue(
     task: &Task<'_>,
     reading: &mut Reading<'_>,
@@ -504,8 +505,8 @@ fn assemble(
 }
 
 /// Returns how many neighbouring values of a loop share their keys and values: 0 if all do, because the factors do not
-/// use the loop; `None` if each value has separate ones. For example, `k[h // 4, n, d]` and `v[h // 4, n, e]` share in
-/// groups of 4 along `h`.
+/// use the loop; `None` if sharing is not proved, so that each value gets separate ones. For example, `k[h // 4, n, d]`
+/// and `v[h // 4, n, e]` share in groups of 4 along `h`, if the extent of `h` is a constant multiple of 4.
 fn shared_by(var: VarId, extent: &Expr, factors: [&Expr; 2]) -> Option<i64> {
     let mut group = None;
     let (mut uses, mut as_group) = (0, 0);

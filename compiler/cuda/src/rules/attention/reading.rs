@@ -10,8 +10,8 @@
 //! B[m, n] is S[m, n] * 0.125 + mask[n]
 //! ```
 //!
-//! Requires: statements that read known elements only at the element that they write. Guarantees: rounding to a narrow
-//! dtype on the way through a buffer stays in the value, as a cast.
+//! Requires: statements that read each known element only at the indices at which it was recorded, up to the names of
+//! the loops. Guarantees: rounding to a narrow dtype on the way through a buffer stays in the value, as a cast.
 
 use crate::rules::{Declined, Task};
 use rustc_hash::FxHashMap;
@@ -26,7 +26,7 @@ use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 /// The maximum size of a value's expression, in nodes.
 const MAX_PARTS: usize = 2000;
 
-/// A loop of the first statement. All values are expressed over these loops.
+/// A loop over which values are expressed: of the first statement, or a separate loop of a later one ([`Bound::own`]).
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     /// The loop's variable.
@@ -35,7 +35,7 @@ pub(super) struct Axis {
     pub(super) extent: Expr,
 }
 
-/// The value of a buffer's element at the indices `place`. Both are over the axes.
+/// The value of a buffer's element at the indices `place`. Indices and value are expressions over the axes.
 #[derive(Clone, Debug)]
 struct Known {
     place: Vec<Expr>,
@@ -67,8 +67,8 @@ impl<'t> Reading<'t> {
         self.task.func
     }
 
-    /// Starts over with these axes and one known element: `buffer[place]`. Each axis must be one index of `place`, and
-    /// the other indices must be constants.
+    /// Starts over with these axes and one known element: `buffer[place]`. Declines unless each axis is exactly one
+    /// index of `place` and the other indices are constants.
     pub(super) fn begin(&mut self, buffer: BufferId, place: &[Expr], axes: Vec<Axis>) -> Result<(), Declined> {
         self.known.clear();
         self.axes = axes;
@@ -115,7 +115,8 @@ impl<'t> Reading<'t> {
         expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if self.knows(*buffer)))
     }
 
-    /// Returns statement number `at` of the task as loops around one store, with `let`s replaced by their values.
+    /// Returns statement number `at` of the task as a loop nest, with `let`s replaced by their values. Declines if it
+    /// is no loop nest or has a predicate, or if a value is too large.
     pub(super) fn nest(&self, at: usize) -> Result<Nest, Declined> {
         let mut nest = self.task.nest(at)?;
         while let Stmt::Let { var, value, body } = nest.body {

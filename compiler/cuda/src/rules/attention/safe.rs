@@ -7,7 +7,8 @@
 //!
 //! PyTorch's decomposition of attention has this form. The check may also be an `all`, or an integer minimum or maximum
 //! of the converted comparison, and both may be negated. Requires: the same score in the check and in the softmax, with
-//! casts ignored. Guarantees: [`Check::is_none`] distinguishes exactly the fully masked rows from the others.
+//! casts between floating-point dtypes ignored. Guarantees: [`Check::is_none`] distinguishes exactly the fully masked
+//! rows from the others.
 
 use super::reading::{is_minus_infinity, unrounded};
 use crate::rules::Declined;
@@ -98,7 +99,7 @@ fn truth(expr: &Expr, known: &dyn Fn(&Expr) -> Option<i64>) -> Option<i64> {
     match expr {
         Expr::Int { value, .. } => Some(*value),
         Expr::Cast { dtype, value } if dtype.is_bool() => Some(i64::from(of(value)? != 0)),
-        // 0 and 1 are values of every dtype.
+        // 0 and 1 are values of every integer dtype. Other values may change in the cast, so they are not known.
         Expr::Cast { dtype, value } if dtype.is_int() => of(value).filter(|value| (0..=1).contains(value)),
         Expr::Unary { op: UnaryOp::Not, value } => Some(i64::from(of(value)? == 0)),
         Expr::Binary { op, left, right } => {

@@ -1,8 +1,8 @@
 //! The scores of a tile of keys, and the online-softmax step that rescales the sums.
 //!
 //! ```text
-//! if (inside) {               // no row or key of the tile is masked or out of range
-//!     each key: product = score(product), without the mask
+//! if (inside) {               // every row of the block sees every key of the tile
+//!     each key: product = score(product)          // without the mask, if the mask is known to be bounds only
 //! } else {
 //!     each key: product = row < rows && key < key_end ? score(product) : -inf
 //! }
@@ -20,7 +20,7 @@ use rx_base::DType;
 use rx_tir::rewrite::map_expr;
 use rx_tir::{BinaryOp, Expr};
 
-/// Replaces divisions by float constants with multiplications by their reciprocals. For example, `x / 8.0` is
+/// Replaces divisions by `float32` constants with multiplications by their reciprocals. For example, `x / 8.0` becomes
 /// `x * 0.125`. A division takes about ten instructions, and there is one for each score; the difference of one unit in
 /// the last place is lost when the weights are rounded to 16 bits.
 fn with_reciprocals(score: &Expr) -> Expr {
@@ -33,7 +33,7 @@ fn with_reciprocals(score: &Expr) -> Expr {
     })
 }
 
-/// Returns the reciprocal of a `float32` constant, if it is a normal number.
+/// Returns the reciprocal of a `float32` constant, if the reciprocal is a normal number.
 fn reciprocal(expr: &Expr) -> Option<Expr> {
     match expr {
         Expr::Float { value, dtype: DType::FLOAT32 } if (value.recip() as f32).is_normal() => {
@@ -65,7 +65,8 @@ impl AttentionKernel {
     }
 
     /// Emits the scores of row `$i`: replaces each `$product`, which `each_key` declares together with its `$key`, by
-    /// the score, or by −∞ where the row or key is out of range. `$top` is the largest score.
+    /// the score, or by −∞ where the row or key is out of range. `$top` is the largest of the thread's scores of the
+    /// row.
     pub(super) fn scores(
         &self,
         words: &mut Template<'_, '_>,
@@ -119,7 +120,8 @@ impl AttentionKernel {
 
     /// Emits the online-softmax rescale of row `$i` to the larger of the old maximum `$most` and the tile's maximum.
     /// `$base` is the new maximum, which is subtracted from the scores, or 0 if all scores so far are −∞. `$carried` is
-    /// `exp(old maximum - new maximum)`, by which earlier sums are multiplied.
+    /// `exp(old maximum - new maximum)`. `$total` is multiplied by it here, the sums of values by
+    /// [`UnitText::exponentials`](super::kernel::UnitText::exponentials).
     pub(super) fn rescale_sums(&self, words: &mut Template<'_, '_>) {
         words.print(
             "

@@ -1,4 +1,5 @@
-//! Templates of CUDA C: text with placeholders, which [`Template`] substitutes. All modules of the rule print with it.
+//! Templates of CUDA C: text with placeholders, which [`Template`] substitutes. The modules of the rule that print use
+//! it.
 
 use crate::printer::Kernel;
 use rustc_hash::FxHashMap;

@@ -14,7 +14,7 @@ const SLICE: i64 = 256;
 /// The tile sizes of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
-    /// The unit that multiplies; it has the number of rows.
+    /// The unit that multiplies, with its number of rows.
     pub(super) unit: Unit,
     /// The number of keys per tile.
     pub(super) keys: i64,
@@ -102,8 +102,9 @@ impl Tiling {
 }
 
 /// Chooses the tiling of a problem, by reasoning instead of measurement. Keys and values are read from shared memory
-/// once for all rows of a warp, so a warp has as many rows as its registers can hold sums for. Tiles are small enough
-/// for two blocks per multiprocessor.
+/// once for all rows of a warp or thread, so it has as many rows as its registers can hold sums for; fewer if the
+/// multiprocessors would otherwise not all have a block. Tiles may still exceed the shared memory: see
+/// [`Tiling::smaller`]. Declines, for single threads, operands that are not floats of at most 32 bits.
 pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Declined> {
     let longest = problem.depth.1.max(problem.width.1);
     let rows = problem.row_count().as_int();
@@ -119,7 +120,8 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     if let Some(dtype) = half(problem) {
         let is_bfloat = dtype == DType::BFLOAT16;
         let fragments = if longest > 128 || !are_enough(128) { 1 } else { 2 };
-        // With two fragments of long rows, 64 keys just fit the registers, and only if no extents of the call need any.
+        // With two fragments and more than 64 elements per row, 64 keys just fit the registers, and only if the numbers
+        // of rows and keys are constants, which need no registers.
         let fits = longest <= 64 || fragments == 1 || rows.is_some() && keys.is_some();
         let keys = if longest <= 128 && fits { 64 } else { 32 };
         let unit = match is_few {
@@ -152,7 +154,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     Ok(Tiling { unit: Unit::Threads { lines, rows: of_thread, pack }, keys, slice })
 }
 
-/// Returns the 16-bit dtype of all three operands, if they have the same.
+/// Returns the 16-bit dtype of all three operands, if they have the same; casts to `float32` are ignored.
 fn half(problem: &Problem) -> Option<DType> {
     [DType::FLOAT16, DType::BFLOAT16].into_iter().find(|dtype| {
         [&problem.query, &problem.keys, &problem.values].into_iter().all(|factor| uncast(factor, *dtype).is_some())

@@ -23,11 +23,11 @@ use unify::Unifier;
 /// The kinds of computation that a rule can collect as stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rules) enum Form {
-    /// Reductions along the columns of rows, and values computed from them.
+    /// Reductions along the columns of rows, and values of elements and rows before and after them.
     Rows,
     /// Values of elements only: all axes are columns.
     Elements,
-    /// One scan along the column of rows, and values of elements before and after it.
+    /// One scan along the column axis of rows, and values of elements before and after it.
     Scan,
 }
 
@@ -35,7 +35,7 @@ pub(in crate::rules) enum Form {
 /// statements.
 ///
 /// # Errors
-/// There is no leading statement, or it or a statement before it cannot be a stage.
+/// There is no leading statement among the first `most`, or it or a statement before it cannot be a stage.
 pub(in crate::rules) fn collect(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
     let (lead, shared) = leading(task, form)?;
     let unifier = Unifier::new(task, lead, &shared, form)?;
@@ -116,8 +116,8 @@ pub(in crate::rules) fn identity(combine: BinaryOp, dtype: DType) -> Option<Expr
     })
 }
 
-/// Returns the identity element of a scan's operation, also of integer minima and maxima; `rx_loops::Recurrence`
-/// matches no others. For example, that of a maximum of `int8` is -128.
+/// Returns the identity element of a scan's operation, also of minima and maxima of integers; `rx_loops::Recurrence`
+/// matches no scans of floating-point minima and maxima. For example, the identity of a maximum of `int8` is -128.
 pub(in crate::rules) fn scan_identity(combine: BinaryOp, dtype: DType) -> Option<Expr> {
     let is_signed = dtype.code == rx_base::dtype::TypeCode::Int;
     let bits = u32::from(dtype.bits).clamp(1, 64);
@@ -131,7 +131,7 @@ pub(in crate::rules) fn scan_identity(combine: BinaryOp, dtype: DType) -> Option
     Some(Expr::Int { value, dtype })
 }
 
-/// Builds stages from the parts of statements.
+/// The builder of stages from the parts of statements.
 struct Builder<'f> {
     /// The function of the task.
     original: &'f PrimFunc,
@@ -218,7 +218,7 @@ impl<'f> Builder<'f> {
             // A later store overwrites the element.
             stage.target.is_stored = false;
         }
-        // A let value is an element stage, like the value of an earlier statement, but it is never in memory.
+        // A let value is a stage like the value of an earlier statement, but it is never in memory.
         let kind = if matches!(part.kind, Kind::Row) { Kind::Row } else { Kind::Element };
         for (var, value) in named {
             let dtype = self.func.var(var).dtype;
@@ -252,8 +252,8 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
-    /// Maps the sides of a tuple's last stage to the stage's variables. With the last stage of the tuple, replaces the
-    /// sides by these in all its choices.
+    /// Maps the sides of the stage of a tuple that was added last to the stage's variables. When all stages of the
+    /// tuple are added, replaces the sides by these variables in all its choices.
     fn name_sides(&mut self, sides: [(VarId, VarId); 2]) {
         self.sides.extend(sides);
         let Some(Kind::Reduction { combine: Combine::Choice { place, count, .. }, .. }) =
@@ -320,7 +320,7 @@ impl<'f> Builder<'f> {
     }
 
     /// Returns the variable of a load: that of the stage that computes the element, or that of a read. A load that must
-    /// not be executed unconditionally stays a load, of a linear index.
+    /// not be executed unconditionally, or whose index a stage computes, stays a load, of a linear index.
     fn load(
         &mut self,
         buffer: BufferId,
@@ -418,7 +418,7 @@ impl<'f> Builder<'f> {
         loops.iter().map(|one| (one.var, self.scope.dim(&one.extent))).collect()
     }
 
-    /// Whether a value uses a variable other than in an index.
+    /// Whether the value or init of a stage uses a variable. The indices of reads and targets do not count.
     fn is_used(&self, var: VarId) -> bool {
         self.stages
             .iter()

@@ -18,7 +18,7 @@ pub(in crate::rules) struct Lanes {
     pub(in crate::rules) threads: i64,
     /// The vector width: contiguous elements of a thread.
     pub(in crate::rules) width: i64,
-    /// Whether the elements of a vector belong to that many neighbouring rows, along the last row axis; otherwise they
+    /// Whether the elements of a vector belong to `width` neighbouring rows, along the last row axis; otherwise they
     /// are of one row.
     pub(in crate::rules) is_of_rows: bool,
     /// The vector width, with the integers that are assumed to be multiples of it.
@@ -26,8 +26,8 @@ pub(in crate::rules) struct Lanes {
     /// The number of vectors (chunks) of a row that each thread processes in an unrolled loop. Values that a later loop
     /// needs stay in registers.
     pub(in crate::rules) chunks: i64,
-    /// Whether a row may be longer than its chunks cover. A second loop, which keeps no values in registers, processes the
-    /// other elements.
+    /// Whether a row may be longer than its chunks cover. A second loop, which keeps no values in registers, processes
+    /// the other elements.
     pub(in crate::rules) has_rest: bool,
     /// Whether the row length may not be a multiple of the vector width: a scalar tail loop processes the last
     /// elements.
@@ -39,13 +39,14 @@ pub(in crate::rules) struct Lanes {
 }
 
 impl Lanes {
-    /// Returns the distribution of a row over `threads` threads.
+    /// Returns the distribution of a row over `threads` threads, without chunks.
     pub(in crate::rules) fn together(stages: &Stages, way: &Way, threads: i64) -> Lanes {
         let has_tail = way.width() > 1 && stages.rows.is_empty() && !way.multiples.has(&stages.row_dim());
         Lanes { lane: "lane", threads, has_tail, ..Lanes::single(way.multiples.clone()) }
     }
 
-    /// Returns the distribution with one thread for each vector of elements, without chunks.
+    /// Returns the distribution in which threads do not share a row, without chunks. `elementwise` and `transpose`
+    /// compute a thread's element themselves; other rules set the number of threads.
     pub(in crate::rules) fn single(multiples: Multiples) -> Lanes {
         Lanes {
             lane: "0",
@@ -66,7 +67,7 @@ impl Lanes {
         if self.is_of_rows { 1 } else { self.width }
     }
 
-    /// Returns the first element of the vector with this number, as C text. `group` is a sum.
+    /// Returns the first element of a vector as C text. `group` is the vector's number, as C text that may be a sum.
     pub(in crate::rules) fn first(&self, group: String) -> String {
         match self.neighbours() {
             1 => group,

@@ -28,7 +28,7 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, Expr, VarId};
 
-/// Prints the stages of one kernel.
+/// The printer of the stages of one kernel.
 pub(in crate::rules) struct Printer<'k, 'm, 's> {
     pub(in crate::rules) kernel: &'k mut Kernel<'m>,
     stages: &'s Stages,
@@ -38,9 +38,9 @@ pub(in crate::rules) struct Printer<'k, 'm, 's> {
     guard: Option<&'static str>,
     /// The C type of linear indices: `int` or `long long`.
     pub(in crate::rules) index: &'static str,
-    /// The C names of the row axes.
+    /// The C names of the row axes, outermost first.
     rows: Vec<(VarId, String)>,
-    /// The C names of the column axes. Stores are contiguous along the last one.
+    /// The C names of the column axes, outermost first.
     pub(in crate::rules) columns: Vec<(VarId, String)>,
     /// The register arrays of reads and stages, by their numbers.
     read_arrays: FxHashMap<usize, String>,
@@ -83,7 +83,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
     }
 
     /// Prints the loads of elements that are the same for the whole row. A row that may have no elements may not have
-    /// these elements either, so their loads are conditional.
+    /// these elements either, so their loads are conditional, unless a value of the row uses them in any case.
     pub(in crate::rules) fn row_reads(&mut self) -> Result<(), String> {
         let length = self.stages.row_length();
         let is_empty = length.as_int().is_none_or(|length| length <= 0);
@@ -110,7 +110,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(())
     }
 
-    /// Declares the register arrays.
+    /// Declares the register arrays of the held values, if there are chunks.
     pub(in crate::rules) fn arrays(&mut self, held: &Held) -> Result<(), String> {
         if self.lanes.chunks == 0 {
             return Ok(());
@@ -152,8 +152,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         self.body_here(stages, chunk, width)
     }
 
-    /// Prints the loads into register arrays of the elements that the stages read, for `width` elements from column `k`
-    /// on.
+    /// Prints the loads into register arrays for `width` elements from column `k` on: of the reads that the stages use
+    /// and that have an array.
     pub(in crate::rules) fn bring(&mut self, stages: &[usize], k: &str, chunk: &str, width: i64) -> Result<(), String> {
         let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
         self.columns = self.axes(&axes, k)?;
@@ -241,8 +241,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(())
     }
 
-    /// Returns the stages and the element stages that they use whose values are not in registers and so are computed
-    /// again.
+    /// Returns the given stages, and the element stages that they use, directly or not, whose values are not in
+    /// registers and so are computed again.
     fn with_needed(&self, stages: &[usize], chunk: Option<&str>) -> Vec<usize> {
         let mut needed: Vec<usize> = stages.to_vec();
         let mut at = 0;
@@ -261,8 +261,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         needed
     }
 
-    /// Prints the load of `width` contiguous elements, unless they are in registers; returns one of them as a C
-    /// expression.
+    /// Prints the load of `width` elements that are neighbours along the vector's axis, unless they are available
+    /// already; returns one of them as a C expression. Contiguous elements are loaded as one vector, others one by one.
     fn read(&mut self, at: usize, chunk: Option<&str>, width: i64) -> Result<String, String> {
         let stages = self.stages;
         let read = &stages.reads[at];

@@ -22,7 +22,8 @@ use rx_tir::Expr;
 pub(in crate::rules) struct Way {
     /// The vector width in elements, with the integers that are assumed to be multiples of it.
     pub(in crate::rules) multiples: Multiples,
-    /// The condition for this variant, which the host evaluates. Of all variants of a statement, exactly one holds.
+    /// The condition for this variant, which the host evaluates; `None` if it is the only variant. Exactly one of the
+    /// conditions of a statement's variants holds.
     pub(in crate::rules) condition: Option<Expr>,
 }
 
@@ -51,8 +52,9 @@ impl Stages {
         self.ways_along(last, has_tail && self.columns.len() == 1)
     }
 
-    /// Returns the variants of vectors along an axis. The width is 16 bytes of the narrowest element that is contiguous
-    /// along the axis. `is_cut`: the extent need not be a multiple of the width.
+    /// Returns the variants of vectors along an axis. The widest vector has 16 bytes of the narrowest element that is
+    /// contiguous along the axis, and at most 8 elements; it is halved as long as the extent cannot be a multiple of
+    /// it. `is_cut`: the extent need not be a multiple of the width.
     pub(in crate::rules) fn ways_along(&self, along: &Axis, is_cut: bool) -> Vec<Way> {
         let elements: Vec<(&Affine, DType)> = self.vectors(along);
         let bytes = elements.iter().map(|(_, dtype)| dtype.bytes().cast_signed()).min();
@@ -87,7 +89,8 @@ impl Stages {
         targets.chain(reads).filter(|(element, _)| element.alignment(along.var).is_some()).collect()
     }
 
-    /// Returns the condition under which all assumptions hold; `None` if nothing is assumed. For example, `n % 4 == 0`.
+    /// Returns the condition under which all assumptions hold, for example `n % 4 == 0`; `None` if nothing is assumed,
+    /// or if an assumed multiple is no expression over the function's scalars.
     fn are_multiples(&self, multiples: &Multiples) -> Option<Expr> {
         let number = Expr::int(multiples.number());
         let is_one = |dim: &Dim| {

@@ -1,5 +1,5 @@
-//! The threads of a row, and the kernel that computes all stages of rows with them. The rules `rows`, `columns` and
-//! `reduction` use both or the first.
+//! The threads of a row ([`Layout`]), and the kernel that computes all stages of rows with them ([`RowsKernel`]). The
+//! rules `rows` and `columns` use both, `reduction` and `scan` only the first.
 
 use super::super::row_pipeline::lanes::{Held, Lanes};
 use super::super::row_pipeline::print::Printer;
@@ -104,8 +104,8 @@ impl Layout {
         self.begin_row(printer, rows, &at)
     }
 
-    /// Emits the row with the number `at`. Threads beyond the last row compute the last one and do not store, so that
-    /// all threads take part in barriers and shuffles.
+    /// Emits the row with the number `at`. Threads beyond the last row compute the last one (or, with several rows per
+    /// thread, the last ones) and do not store, so that all threads take part in barriers and shuffles.
     pub(in crate::rules) fn begin_row(
         &self,
         printer: &mut Printer<'_, '_, '_>,
@@ -144,7 +144,8 @@ pub(super) struct RowsKernel {
     layout: Layout,
     /// How the elements of a row are divided among the threads.
     lanes: Lanes,
-    /// The condition under which the host launches this kernel; otherwise it launches another one for the same rows.
+    /// The condition under which the host launches this kernel, otherwise it launches another one for the same rows;
+    /// `None`: it always launches this one.
     condition: Option<Expr>,
 }
 

@@ -5,13 +5,13 @@
 //! for i, k: s[i] += x[i, k]                        // few rows i, many elements k
 //! →
 //! kernel 1, block (i, p): parts[p, i] = sum of the elements of part p of row i
-//! kernel 2, warp i:       s[i] = parts[0, i] + parts[1, i] + …
+//! kernel 2, warp i:       s[i] = parts[0, i] + parts[1, i] + …      // thread i, if rows are strided
 //! ```
 //!
 //! Requires: one loop with a reduction, followed only by values of the row; a constant number of rows, too few to
-//! occupy the device with one block each; rows that are long enough for two parts. If a row is needed again after its
-//! reduction, as in a softmax, only the statements up to the reduction are taken, and only for very few and very long
-//! rows. Guarantees: no atomics, so the order of a sum is the same in every run.
+//! occupy the device; rows that are long enough for two parts, or of symbolic length. If a row is needed again after
+//! its reduction, as in a softmax, only the statements up to the reduction are taken, and only for very few and very
+//! long rows. Guarantees: no atomics, so the order of a sum is the same in every run.
 //!
 //! Reference: TVM's primitive `rfactor` splits a reduction in the same way.
 
@@ -46,7 +46,7 @@ const FEW_ROWS: i64 = 64;
 /// The row length from which on one block per row is slow.
 const LONG_ROW: i64 = 32_768;
 
-/// The minimum number of elements per part of a row.
+/// The minimum number of elements per part of a contiguous row. For strided rows it is a 32nd of this.
 const LEAST_PART: i64 = 4096;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -61,8 +61,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (layout, ways, least) = match is_apart {
         true => {
             let plain = Way { multiples: Multiples::of(1), condition: None };
-            // Vectors along the rows make fewer blocks per part, but each row then has as many more parts. So they cost
-            // no parallelism.
+            // Vectors along the rows (several neighbouring rows per thread) reduce the number of blocks per part, but a
+            // row may then have as many times more parts. So they cost no parallelism.
             let way = stages.rows.last().and_then(|last| stages.ways_along(last, false).pop()).unwrap_or(plain);
             let (_, lanes) = across(&stages, &held, &way);
             let parts = 8;
@@ -139,6 +139,7 @@ fn value_bytes(dtype: DType) -> i64 {
     if dtype.is_float() { dtype.bytes().cast_signed().max(4) } else { dtype.bytes().cast_signed() }
 }
 
+/// The part of the work that a kernel does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// The first kernel, which reduces parts of rows.
@@ -161,7 +162,8 @@ struct SplitKernel {
     parts: Expr,
     /// The number of rows.
     rows: i64,
-    /// The condition under which the host launches this kernel; otherwise it launches another one for the same parts.
+    /// The condition under which the host launches this kernel, otherwise it launches another one for the same parts;
+    /// `None`: it always launches this one.
     condition: Option<Expr>,
     /// Which of the two kernels it is.
     step: Step,

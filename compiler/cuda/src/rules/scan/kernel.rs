@@ -106,7 +106,7 @@ impl ScanKernel {
     }
 
     /// Opens the loop along the row, unless one iteration covers it. Returns the C texts of an iteration's first column
-    /// and of the end.
+    /// (`None` if one iteration covers the row) and of the exclusive end.
     fn open_rounds(&self, printer: &mut Printer<'_, '_, '_>) -> Result<(Option<&'static str>, String), String> {
         let length = printer.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
         if self.is_one_round() {
@@ -118,7 +118,7 @@ impl ScanKernel {
             Step::Parts(_) | Step::Scan(_) => {
                 let all = format!("(int)gridDim.y * {step}");
                 let trips = printer.kernel.fresh_name("trips");
-                // Each part has the same number of whole iterations, but for the last one.
+                // All parts have the same number of iterations, except that the last ones may have fewer or none.
                 printer.kernel.line(&format!("const {index} {trips} = ({length} + {all} - 1) / ({all});"));
                 printer.kernel.line(&format!("const {index} first = (int)blockIdx.y * {trips} * {step};"));
                 let last = format!("first + {trips} * {step}");

@@ -32,13 +32,13 @@ pub(super) struct Problem {
     pub(super) length: Expr,
     /// The loops that select a row, outermost first, with their extents, `int64`.
     pub(super) rows: Vec<(VarId, Expr)>,
-    /// The stores of an element, in which a load of the ranks is its rank.
+    /// The stores of an element, in which a load from the buffer of ranks is the element's rank.
     pub(super) stores: Stmt,
     /// The number of first elements that are stored, an `int64`; `None`: all.
     pub(super) taken: Option<Expr>,
-    /// The two statements.
+    /// The ranking statement and the statement with the stores.
     pub(super) statements: Vec<Stmt>,
-    /// Whether keys have 64 bits; otherwise 32.
+    /// Whether keys have 64 bits; narrower ones are sorted as 32 bits.
     pub(super) is_wide: bool,
 }
 
@@ -48,7 +48,7 @@ impl Problem {
         if self.is_wide { 16 } else { 8 }
     }
 
-    /// Returns the number of elements that shared memory holds.
+    /// Returns the number of elements that a block sorts in shared memory.
     pub(super) fn tile(&self) -> i64 {
         SHARED_BYTES / self.bytes()
     }
@@ -80,7 +80,8 @@ impl Problem {
         if self.is_wide { "rx_ranked64" } else { "rx_ranked32" }
     }
 
-    /// Returns the key of padding, as C text: it sorts after all elements.
+    /// Returns the key of padding, as C text: the largest one. Padding has larger positions than elements, so it sorts
+    /// after all of them.
     fn last_key(&self) -> &'static str {
         if self.is_wide { "~0ULL" } else { "~0U" }
     }
@@ -95,7 +96,7 @@ pub(super) enum Step {
     Tiles { keep: Option<i64> },
     /// Sorts the elements that tiles kept (`keep` each), and stores the first ones.
     Firsts { keep: i64 },
-    /// Merges sorted runs of `run` elements; `number` counts the merges from 0.
+    /// Merges groups of [`AT_ONCE`] sorted runs of `run` elements into one run each; `number` counts the merges from 0.
     Merge { run: i64, number: usize },
     /// Stores the merged elements.
     Store,
@@ -107,7 +108,7 @@ pub(super) struct SortKernel {
     pub(super) problem: std::rc::Rc<Problem>,
     /// The part of the work that it does.
     pub(super) step: Step,
-    /// The condition for launching it; where it is false, other kernels sort the rows.
+    /// The condition for launching it; where it is false, other kernels sort the rows, or a merge is not needed.
     pub(super) condition: Option<Expr>,
 }
 
@@ -199,7 +200,7 @@ impl SortKernel {
         Ok(())
     }
 
-    /// Prints the stores of the element of rank `rank`, which `from` is as C text.
+    /// Prints the stores of the element whose rank is the C variable `rank`. `from` is its key and position as C text.
     fn stores(&self, kernel: &mut Kernel<'_>, from: &str) -> Result<(), String> {
         let ranking = &self.problem.ranking;
         self.name_row(kernel)?;
@@ -319,7 +320,8 @@ impl SortKernel {
         Ok(())
     }
 
-    /// Declares the thread's row, and its position `at` among the `count` positions of the row.
+    /// Declares the thread's row, and its position `at` among the `count` positions of the row. Threads beyond them
+    /// exit.
     fn thread(&self, kernel: &mut Kernel<'_>, count: &str, at: &str) {
         let blocks = format!("(({count} + {}) / {PLAIN_THREADS})", PLAIN_THREADS - 1);
         kernel.line(&format!("const long long row = blockIdx.x / {blocks};"));

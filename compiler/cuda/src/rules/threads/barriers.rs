@@ -73,7 +73,7 @@ fn gather(node: &Node, into: &mut Effects) {
     }
 }
 
-/// Walks a tree in execution order, with the reads and writes since the last barrier.
+/// The walk that places barriers: visits a tree in execution order, with the reads and writes since the last barrier.
 struct Placer<'l> {
     varying: &'l Varying,
     /// The shared and global buffers that the kernel both reads and writes.

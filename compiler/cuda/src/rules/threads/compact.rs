@@ -9,7 +9,7 @@
 //!
 //! The region is the one accessed in one iteration of the loops that all accesses have in common; all elements, if it
 //! is not known. Guarantees that accesses are relative to the region's begin. Afterwards it resolves operations on
-//! fragments, makes copies of vectorized loops, and unrolls short loops that index private buffers.
+//! fragments, turns vectorized loops that copy into wide copies, and unrolls short loops that index private buffers.
 //!
 //! Reference: the TVM pass `CompactBufferAllocation`.
 
@@ -28,7 +28,8 @@ pub(super) struct PrivateOrShared {
     pub(super) id: BufferId,
     /// Whether it is in shared memory.
     pub(super) is_shared: bool,
-    /// Whether each element is written by one thread only (see `disjoint`).
+    /// Whether it is a shared buffer, each element of which is proved to be written by one thread only (see
+    /// `disjoint`).
     pub(super) has_disjoint_writes: bool,
     /// Its size in bytes after compaction, with padding. For a fragment, of all threads of the warp.
     pub(super) bytes: i64,
@@ -71,7 +72,9 @@ struct Access {
 /// Shrinks the block's buffers, in the tree and in the function's table of buffers, and returns them.
 ///
 /// # Errors
-/// A buffer's accessed region is unknown, or is larger than the memory of a thread.
+/// - The accessed region of a buffer has no constant bound, or is larger than [`LOCAL_BYTES`] for a private buffer.
+/// - A buffer in global memory is neither a parameter nor a temporary of the function.
+/// - An operation on fragments has no instructions.
 pub(super) fn compact(
     func: &mut PrimFunc,
     launch: &Launch,
@@ -147,7 +150,7 @@ pub(super) fn compact(
     Ok(owned)
 }
 
-/// Returns the whole buffer as the region.
+/// Returns the whole buffer as the region; declines a buffer of symbolic shape.
 fn whole(func: &PrimFunc, id: BufferId) -> Result<Vec<(Dim, i64)>, Declined> {
     let extents = func.buffer(id).shape.iter().map(|extent| Some((Dim::constant(0), extent.as_int()?.max(0))));
     let name = func.buffer(id).name;
@@ -278,7 +281,7 @@ fn counted(extent: &Expr) -> Values {
     values(&Expr::int(0), extent)
 }
 
-/// Collects the accesses of a tree.
+/// The search for the accesses in a tree.
 struct Accesses {
     /// The accesses found so far.
     all: Vec<Access>,
@@ -390,7 +393,7 @@ impl Accesses {
     }
 }
 
-/// Rewrites indices relative to the begin of the region.
+/// The rewrite that makes the indices of an access relative to the begin of its buffer's region.
 struct Moving {
     known: Known,
     /// The begin of each buffer's region, one for each axis.
@@ -471,7 +474,7 @@ impl Moving {
     }
 }
 
-/// Unrolls short loops that index private buffers.
+/// Marks loops of at most [`UNROLLED`] iterations that index private buffers as unrolled, in the leaves of a tree.
 fn unroll(node: &mut Node, local: &[BufferId]) {
     if let Node::Leaf(stmt) = node {
         *stmt = unrolled(stmt, local);

@@ -1,12 +1,12 @@
-//! Prints cross-thread reductions (all-reduce): warp shuffles where the threads are neighbours in a warp, otherwise
-//! shared memory.
+//! Prints cross-thread reductions (all-reduce): by warp shuffles among the threads that are neighbours in a warp, and
+//! through shared memory among others.
 //!
 //! ```text
-//! // threadIdx.x of extent 32                     // threadIdx.x of extent 96
+//! // threadIdx.x of extent 32                     // threadIdx.x of extent 48, no multiple of 32
 //! for (int by = 16; by > 0; by /= 2) {            sum_parts[threadIdx.x] = sum;
 //!     other = __shfl_xor_sync(~0u, sum, by);      __syncthreads();
 //!     sum = sum + other;                          sum = sum_parts[0];
-//! }                                               for (int at = 1; at < 96; ++at) sum = sum + sum_parts[at];
+//! }                                               for (int at = 1; at < 48; ++at) sum = sum + sum_parts[at];
 //!                                                 __syncthreads();
 //! ```
 //!
@@ -31,7 +31,7 @@ struct Value<'t> {
     ctype: &'static str,
 }
 
-/// Layout of partial results in shared memory. Offsets are in elements, as C expressions.
+/// Layout of partial results in shared memory. Offsets and distances are in elements, as C expressions.
 struct Memory {
     /// Offset at which this thread stores its partial result, and offset of the first one that it combines.
     own: String,
@@ -43,8 +43,8 @@ struct Memory {
     all: i64,
 }
 
-/// How partial results are combined: shuffles within groups of `lanes` neighbouring threads (1: none), then through
-/// shared memory if that leaves several.
+/// The method of combining partial results: by shuffles within groups of `lanes` neighbouring threads (1: none), then
+/// through shared memory if several partial results are left.
 struct Way {
     lanes: i64,
     memory: Option<Memory>,

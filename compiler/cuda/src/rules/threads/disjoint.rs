@@ -72,7 +72,7 @@ struct Writer {
     is_warp: bool,
 }
 
-/// Collects the stores to one buffer in a tree.
+/// The search for the stores to one buffer in a tree.
 struct Writers {
     /// The buffer.
     of: BufferId,

@@ -10,7 +10,7 @@ use rx_tir::{Expr, VarId, evaluate_index};
 /// Limit of the enumerated points: about as many as elements fit into the shared memory of a block.
 const MOST: i64 = 1 << 16;
 
-/// A loop or a thread axis whose values begin at 0.
+/// A loop or a thread axis, whose values are enumerated from 0.
 #[derive(Clone)]
 pub(super) struct Loop {
     pub(super) var: VarId,

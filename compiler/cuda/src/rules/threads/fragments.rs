@@ -6,10 +6,11 @@
 //! ```
 //!
 //! A fragment is a matrix of 16 x 16 elements that the 32 threads of a warp hold together, in the layout of `mma.sync`.
-//! TVM's intrinsics (`tvm_fill_fragment` and the like) are read as such loops before.
+//! TVM's intrinsics (`tvm_fill_fragment` and the like) have this form here: the reader of functions expands them to
+//! such loops.
 //!
-//! Requires that all threads of a warp execute the operation, and that `threadIdx.x` counts whole warps. Resolving
-//! requires compacted buffers, since a fragment's number in its buffer follows from the indices.
+//! Requires that all threads of a warp execute the operation, and that the extent of `threadIdx.x` is a multiple of 32.
+//! Resolving requires compacted buffers, since a fragment's number in its buffer follows from the indices.
 //!
 //! Reference: PTX ISA, "Matrix Fragments for mma.m16n8k16".
 
@@ -93,7 +94,7 @@ pub(super) fn is_step(func: &PrimFunc, stmt: &Stmt) -> bool {
 /// Returns the axis `threadIdx.x`, whose threads form the warps.
 ///
 /// # Errors
-/// It is not a multiple of the warp size.
+/// No loop is bound to it, or its extent is not a multiple of the warp size.
 pub(super) fn lanes(launch: &Launch) -> Result<&Axis, Declined> {
     let of_warps = |axis: &&Axis| axis.extent.as_int().is_some_and(|extent| extent % WARP == 0);
     let lanes = launch.axis("threadIdx.x").filter(of_warps);
@@ -106,7 +107,7 @@ pub(super) fn lanes(launch: &Launch) -> Result<&Axis, Declined> {
 /// conditions under which it is executed, and `first` elects one of several warps that would execute it alike.
 ///
 /// # Errors
-/// Only some threads of a warp would execute it.
+/// Only some threads of a warp would execute it, or `threadIdx.x` does not form whole warps.
 pub(super) fn warp(
     (func, launch): (&PrimFunc, &Launch),
     (bound, guards): (&[VarId], &[Expr]),
@@ -160,7 +161,7 @@ fn plain(expr: &Expr) -> &Expr {
 /// Finds the instructions of all fragment operations in a tree.
 ///
 /// # Errors
-/// An operation has none.
+/// An operation has none, or another statement accesses fragments.
 pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Result<(), Declined> {
     let other = || Declined::because("requires fragment operations that tensor cores have; found another");
     match node {
@@ -174,7 +175,7 @@ pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Re
     }
 }
 
-/// Returns the variables of the perfectly nested loops from 0 to 16 around a statement, outermost first, and that
+/// Returns the variables of the perfectly nested loops over 0 to 15 around a statement, outermost first, and that
 /// statement.
 fn nest(stmt: &Stmt) -> (Vec<VarId>, &Stmt) {
     let (mut loops, mut inner) = (Vec::new(), stmt);
@@ -196,7 +197,7 @@ fn place_of(func: &PrimFunc, id: BufferId) -> Option<Fragment> {
     }
 }
 
-/// Matches fragment operations.
+/// The matcher of fragment operations.
 struct Reading<'f> {
     func: &'f PrimFunc,
     known: &'f mut Known,
@@ -236,8 +237,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns the accumulators that a value reads, each at the element's own row and column; `None` if it reads
-    /// fragments otherwise.
+    /// Returns the accumulators that a value reads, each at the element's own row and column. `None` if it reads an
+    /// element at another position, a factor, or several fragments of one buffer.
     fn reads(&mut self, value: &Expr, counters: Counters) -> Option<Vec<Part>> {
         let mut loads = Vec::new();
         value.walk(&mut |part| {
@@ -381,7 +382,8 @@ fn at_first(index: &Expr, counters: Counters) -> Expr {
     substitute(index, &|var| counters.contains(&var).then_some(Expr::Int { value: 0, dtype: DType::INT32 }))
 }
 
-/// Returns the number of elements that pad each row of a shared buffer that fragments are loaded from.
+/// Returns the number of elements that pad each row of a shared buffer that fragments are loaded from: 8 (16 bytes) if
+/// elements have two bytes, there are several axes, and the last extent is a multiple of 16; otherwise 0.
 ///
 /// `ldmatrix` reads eight runs of 16 bytes at once. Without padding, rows of a power of two would put them in the same
 /// banks.

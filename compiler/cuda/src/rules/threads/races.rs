@@ -14,11 +14,12 @@ use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
 /// Declines a statement that stores to the same element for several values of a thread or block axis, if the stored
 /// value depends on the axis or on the buffer itself.
 ///
-/// `bound` are the axes that loops around the statement are bound to; `guards` are the conditions under which it is
-/// executed.
+/// A store is accepted if a guard, condition, let value, loop start or loop extent around it depends on the axis, since
+/// that may select one thread. `bound` are the axes that loops around the statement are bound to; `guards` are the
+/// conditions under which it is executed.
 ///
 /// # Errors
-/// The reason for declining.
+/// If it declines the statement.
 pub(super) fn check(
     func: &PrimFunc,
     launch: &Launch,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A divergent condition becomes a guard of the leaves inside, so that barriers stay outside of it. This requires a
-//! condition that does not read memory. Further requires that loops over threads are not in a divergent `while` loop,
-//! and that blocks need not wait for each other.
+//! condition that neither reads memory nor calls a function. Further requires that loops over threads are not in a
+//! divergent `while` loop, and that blocks need not wait for each other.
 //!
 //! Guarantees that a store to shared or global memory outside of the loops over some thread axis is made by thread 0 of
 //! that axis.
@@ -26,7 +26,8 @@ use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, Iter, IterKind, LoopKind,
 /// Returns the tree of consecutive statements.
 ///
 /// # Errors
-/// A statement needs a barrier where not all threads reach it, or is of another form that has no kernel.
+/// If a statement has no kernel: for example, it needs a barrier that not all threads reach or that all blocks wait
+/// for, or it has a data race.
 pub(super) fn of(
     func: &mut PrimFunc,
     launch: &Launch,
@@ -39,7 +40,7 @@ pub(super) fn of(
     Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
 }
 
-/// Builds trees; adds variables to the function.
+/// The builder of a tree; it adds variables to the function.
 struct Builder<'f> {
     func: &'f mut PrimFunc,
     launch: &'f Launch,
@@ -128,8 +129,9 @@ impl Builder<'_> {
         fragments::warp((self.func, self.launch), (&place.bound, &place.guards), stmt, first)
     }
 
-    /// Inlines a block that contains loops over threads or several statements: its iteration variables are replaced by
-    /// their bindings, its init is made conditional, and its predicate becomes a guard.
+    /// Inlines a compound block ([`Builder::is_compound`]): its iteration variables are replaced by their bindings, its
+    /// init becomes a conditional store in the first iteration, and its predicate becomes a guard. Declines a block
+    /// with an init whose reduction axes are bound to threads.
     fn block(&mut self, block: &Block, place: &Place) -> Result<Node, Declined> {
         let value = |var: VarId| binding(block, var);
         let mut place = place.clone();
@@ -179,7 +181,7 @@ impl Builder<'_> {
     }
 
     /// Whether each thread can execute a statement by itself, without barriers inside: it binds no threads, writes no
-    /// shared memory, and reads no memory that it writes.
+    /// shared memory, and reads no global or shared memory that it writes.
     fn is_of_each(&self, stmt: &Stmt) -> bool {
         let effects = Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private());
         let is_shared = |id: &BufferId| self.func.buffer(*id).scope == Scope::Shared;
@@ -197,8 +199,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Returns the node of a loop over threads or blocks: its variable becomes the axis's index, and a loop shorter
-    /// than the axis becomes a guard.
+    /// Returns the node of a loop over threads or blocks: its variable becomes the axis's index, and a loop that may be
+    /// shorter than the axis adds a guard.
     fn threads(
         &mut self,
         (var, extent): (VarId, &Expr),
@@ -227,8 +229,9 @@ impl Builder<'_> {
         self.node(&body, &place)
     }
 
-    /// Returns the node of a branch that contains loops over threads. A uniform branch stays. The sides of a divergent
-    /// one become a sequence, in which each has the condition or its negation as a guard.
+    /// Returns the node of a compound branch. A uniform branch without guards around it stays. The sides of another one
+    /// become a sequence, in which each has the condition or its negation as a guard; the condition must then neither
+    /// read memory nor call a function.
     fn choice(
         &mut self,
         condition: &Expr,
@@ -253,7 +256,7 @@ impl Builder<'_> {
     }
 
     /// Returns the node of a let statement that contains loops over threads. A uniform value stays; another one is
-    /// substituted.
+    /// substituted, and must then neither read memory nor call a function.
     fn named(&mut self, var: VarId, value: &Expr, body: &Stmt, place: &Place) -> Result<Node, Declined> {
         if self.varying.is_uniform(value) {
             let body = Box::new(self.node(body, place)?);
@@ -281,9 +284,10 @@ impl Builder<'_> {
         }))
     }
 
-    /// Returns the predicate that elects one thread (index 0 on every axis that no loop around is bound to) for a
-    /// statement that stores to shared or global memory. `None`: all threads execute it, as it only stores to private
-    /// buffers, or loops around are bound to all axes.
+    /// Returns the predicate that elects one thread (index 0 on every `threadIdx` axis that no loop around is bound to)
+    /// for a statement that stores to shared or global memory. `None`: all threads execute it, as it only stores to
+    /// private buffers, or loops around are bound to all these axes. Declines stores to global memory outside of loops
+    /// over blocks, and a statement that needs the predicate but also stores to private buffers.
     ///
     /// For example, a store to shared memory outside of any loop over `threadIdx.x` has the predicate
     /// `threadIdx_x == 0`.

@@ -6,9 +6,9 @@
 //!     S[tx * 4 + v] = A[bx * 128 + tx * 4 + v]  →     *(const rx_pack<float, 4>*)&A[bx * 128 + tx * 4];
 //! ```
 //!
-//! Requires 4, 8 or 16 bytes, the same dtype on both sides, contiguous elements that begin at a multiple of the width
-//! for all threads and iterations, and conditions that are the same for all lanes. Buffers begin at multiples of 16
-//! bytes.
+//! Requires 2, 4, 8 or 16 elements of 4, 8 or 16 bytes in all, two buffers of the same dtype that are not private,
+//! contiguous elements that begin at a multiple of the width for all threads and iterations, and conditions that are
+//! the same for all lanes. Buffers begin at multiples of 16 bytes.
 //!
 //! Reference: the TVM pass `VectorizeLoop`.
 
@@ -82,12 +82,12 @@ impl Copy {
     }
 }
 
-/// Replaces the leaves of a tree that are such copies.
+/// Replaces the leaves of a tree that are vectorized copies by [`Node::Copy`].
 pub(super) fn find(func: &PrimFunc, launch: &Launch, known: &mut Known, tree: &mut Node) {
     Search { func, known, loops: Loop::threads(launch) }.node(tree);
 }
 
-/// Finds copies in a tree.
+/// The search for vectorized copies in a tree.
 struct Search<'s> {
     func: &'s PrimFunc,
     known: &'s mut Known,
@@ -231,7 +231,8 @@ impl Search<'_> {
     }
 }
 
-/// Splits a statement into the condition around it, if there is one, and the rest.
+/// Splits a statement into the condition of an `if` without `else` around it, if there is one, and the statement
+/// inside.
 fn guarded(stmt: &Stmt) -> (Option<&Expr>, &Stmt) {
     match stmt {
         Stmt::If { condition, then, otherwise: None } => (Some(condition), then),

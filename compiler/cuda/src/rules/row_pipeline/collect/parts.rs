@@ -11,13 +11,13 @@ use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 pub(super) struct Part {
     /// The loops around it, outermost first.
     pub(super) loops: Vec<Loop>,
-    /// Let values that its value uses, in order.
+    /// The let values between the previous store of the statement and this one, in order.
     pub(super) named: Vec<(VarId, Expr)>,
-    /// The kind of its stage, once its loops are replaced by shared ones.
+    /// The kind of its stage. `unify` changes an element that has no loops over columns to a value of the row.
     pub(super) kind: Kind,
     /// For a tuple reduction, the variables of the value so far and of the value that is combined with it.
     pub(super) sides: Option<(VarId, VarId)>,
-    /// For a scan, the indices of the element that it begins with.
+    /// For a scan, the indices of the element before the first one, if the scan begins with it.
     pub(super) carried: Option<Vec<Expr>>,
     /// The buffer that it stores to.
     pub(super) buffer: BufferId,
@@ -63,7 +63,8 @@ fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
 /// Returns the stores of the statement at position `at`, in order.
 ///
 /// # Errors
-/// The statement has another form.
+/// The statement is not a loop nest around stores, a reduction or (for [`Form::Scan`]) a scan; or it has a predicate,
+/// loops that are bound to threads, or extents that the host does not know.
 pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
     Declined::when(has_threads(task, at), "requires loops without thread bindings; found a bound loop")?;
@@ -150,7 +151,7 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     let parts = nest.tuple_reduction(&mut task.func.clone());
     let parts = parts
         .ok_or_else(|| Declined::because("requires a reduction of one element or a tuple; found another update"))?;
-    // A sum whose body has let values.
+    // A reduction of one value whose body has let values.
     if let [TupleElement { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
         return operation(*combine, init.clone(), *buffer, indices.clone(), element.clone());
     }

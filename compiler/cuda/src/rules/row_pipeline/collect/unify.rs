@@ -16,7 +16,7 @@ use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, IterKind, VarId};
 use std::collections::VecDeque;
 
-/// Iterator over the parts of statements, with their loops replaced by shared ones.
+/// An iterator over the statements of a task: for each, its parts, with their loops replaced by shared ones.
 ///
 /// Statements up to the leading one are unified backwards from it, since its loops are the shared ones. Later
 /// statements are unified when they are requested.
@@ -39,7 +39,8 @@ pub(super) struct Unifier<'t> {
 impl Iterator for Unifier<'_> {
     type Item = Vec<Part>;
 
-    /// Returns the next statement's parts over shared loops; `None` if its loops do not fit.
+    /// Returns the next statement's parts over shared loops; `None` if its loops do not fit, if it has another form, or
+    /// if there is none.
     fn next(&mut self) -> Option<Vec<Part>> {
         let front = self.front.pop_front();
         let at = self.next;
@@ -52,7 +53,7 @@ impl<'t> Unifier<'t> {
     /// Unifies the statements up to the leading one.
     ///
     /// # Errors
-    /// One of them has other loops.
+    /// One of them has another form, or loops that do not fit the shared ones.
     pub(super) fn new(
         task: &'t Task<'t>,
         lead: usize,
@@ -78,8 +79,10 @@ impl<'t> Unifier<'t> {
 
     /// Returns a part over shared loops; `None` if its loops do not fit.
     ///
-    /// Loops are matched by elements that unified statements access as well, then in order. So a statement whose loops
-    /// are in another order still matches. A part without loops over columns is a value of the row.
+    /// A loop that indexes a buffer which a unified statement accesses as well is mapped to the shared loop at the same
+    /// position of the indices. The remaining loops are mapped to free shared loops in order. So a statement whose
+    /// loops are in another order still matches. An element stage without loops over columns becomes a value of the
+    /// row.
     fn part(&mut self, mut part: Part) -> Option<Part> {
         let all = self.shared.all();
         let of_rows = self.shared.rows.len();
@@ -131,8 +134,8 @@ impl<'t> Unifier<'t> {
         Some(part)
     }
 
-    /// Whether a loop may be the shared loop number `at`. Reduction loops match columns only, and spatial loops of a
-    /// reduction rows only.
+    /// Whether a loop may be the shared loop number `at`. In a reduction or scan, spatial loops match rows only, and
+    /// the other loops match columns only. Loops of element stages match both.
     fn fits(&self, own: &Loop, at: usize, of_rows: usize, goes_along_columns: bool) -> bool {
         !goes_along_columns || (at >= of_rows) == (own.kind != IterKind::Spatial)
     }

@@ -1,5 +1,5 @@
 //! Prints the loop over a row's columns: chunks in registers, then the rest in vectors, then a scalar tail, as
-//! [`Lanes`] says.
+//! far as [`Lanes`] has them.
 
 use super::super::lanes::Lanes;
 use super::Printer;

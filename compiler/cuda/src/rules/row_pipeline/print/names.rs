@@ -85,8 +85,8 @@ impl Printer<'_, '_, '_> {
         }
     }
 
-    /// Returns the left side of such a value's assignment, with its declaration unless it is an array, which is
-    /// declared already.
+    /// Returns the left side of the assignment to a value of [`Printer::of_row`]: a declaration, unless the value is an
+    /// element of an array, which is declared already.
     pub(super) fn given(&self, ctype: &str, name: &str) -> String {
         if self.side() > 1 { name.to_owned() } else { format!("{ctype} {name}") }
     }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Thread `lane` of group `group` has the elements `((group * chunks + chunk) * lanes + lane) * width` and the next
-//! `width - 1`. So a group has contiguous elements, and within one of its chunks a thread has. Elements are scanned
-//! within each thread, then among the lanes by shuffles, then among the groups through shared memory.
+//! `width - 1`. So the elements of a group are contiguous, and so are those of a thread within one chunk. Elements are
+//! scanned within each thread, then among the lanes by shuffles, then among the groups through shared memory.
 //!
 //! Requires an associative operation with an identity. Guarantees the same order of combination in every run.
 
@@ -45,7 +45,7 @@ impl Scanners {
     }
 }
 
-/// The C names of a scan's variables.
+/// A scan stage, and the C names of its variables.
 pub(in crate::rules) struct Scan<'s> {
     /// The stage.
     stage: &'s Stage,
@@ -115,7 +115,8 @@ impl<'s> Printer<'_, '_, 's> {
         self.kernel.assigned(&value, stage.target.dtype)
     }
 
-    /// Prints the assignment of the identity to the scan's elements of a chunk, which is beyond the end of the row.
+    /// Prints the assignment of the identity to the scan's elements of a chunk. The stages then overwrite those that
+    /// are not beyond the end of the row.
     pub(in crate::rules) fn leave_out(&mut self, scan: &Scan<'_>, chunk: &str, width: i64) -> Result<(), String> {
         let none = self.identity(scan.stage)?;
         let line = format!("{}[{}] = {none};", scan.values, super::element_of(Some(chunk), width));
@@ -242,8 +243,9 @@ impl<'s> Printer<'_, '_, 's> {
         }
     }
 
-    /// Prints the combination of all elements before the thread's group, and adds the iteration's values to the carry.
-    /// Returns the C name of the former. `of_group` is the value of all elements of the group.
+    /// Prints the combination of all elements of the row before the thread's group (the carry, and earlier groups of
+    /// the iteration), and adds the iteration's values to the carry. Returns the C name of that combination. `of_group`
+    /// is the value of all elements of the group.
     fn carry_over(&mut self, scan: &Scan<'_>, scanners: &Scanners, of_group: &str) -> Result<String, String> {
         let (ctype, carry) = (scan.ctype, &scan.carry);
         let before = self.kernel.fresh_name("all_before");
@@ -338,7 +340,7 @@ impl<'s> Printer<'_, '_, 's> {
         self.add(scan, &scan.carry, &earlier)
     }
 
-    /// Marks the reads of these stages as loaded into their arrays.
+    /// Marks the reads of these stages, and no others, as loaded into their arrays.
     pub(in crate::rules) fn fill(&mut self, stages: &[usize]) {
         let used = |at: &usize| stages.iter().any(|one| self.uses_read(*one, *at));
         self.filled = self.read_arrays.keys().copied().filter(used).collect();

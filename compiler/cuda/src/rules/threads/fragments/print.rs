@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{BufferId, Expr, Fragment, PrimFunc};
 
-/// Prints fragment operations.
+/// The printer of fragment operations.
 pub(in crate::rules::threads) struct Printer<'k> {
     /// The function with compacted buffers.
     pub(in crate::rules::threads) func: &'k PrimFunc,

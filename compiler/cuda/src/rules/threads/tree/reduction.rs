@@ -30,7 +30,7 @@ fn threads_of(guard: &Expr, over: &[VarId]) -> Option<Expr> {
     is_axis.then(|| Expr::compare(CompareOp::Gt, (**right).clone(), Expr::Int { value: 0, dtype: right.dtype() }))
 }
 
-/// Returns the reason for declining other forms.
+/// Returns the reason for declining a reduction over thread axes that has another form.
 fn other() -> Declined {
     Declined::because("requires a cross-thread reduction in a known form; found another")
 }
@@ -39,7 +39,7 @@ impl Builder<'_> {
     /// Returns the statement as a cross-thread reduction; `None` if it does not reduce over a thread axis.
     ///
     /// # Errors
-    /// It does, but in another form.
+    /// If it reduces over a thread axis, but in a form that [`CrossThread`] cannot describe.
     pub(super) fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<CrossThread>, Declined> {
         let mut inner = stmt;
         while let Stmt::For { body, .. } = inner {
@@ -95,8 +95,8 @@ impl Builder<'_> {
         Ok(Some(CrossThread { loops: nest.loops, reduced, over, counts, stores }))
     }
 
-    /// Returns the elements that a nest reduces; `None` if one has no known initial value, or no known value that the
-    /// partial results of threads can begin with.
+    /// Returns the elements that a nest reduces; `None` if it is no reduction, or if one of them has no known initial
+    /// value, or no known value that the partial results of threads can begin with.
     fn reduced(&mut self, nest: &Nest) -> Option<Vec<Reduced>> {
         match nest.reduction() {
             Some(reduction) => Some(vec![self.alone(reduction)?]),
