@@ -1,4 +1,4 @@
-//! Perfect loop nests around one block, and the reductions in them. All pattern matching of this crate starts from a
+//! Perfect loop nests around one block, and the reductions in them. Most patterns of this crate are matched on a
 //! [`Nest`].
 
 use crate::roles::Declined;
@@ -122,9 +122,10 @@ impl Nest {
         })
     }
 
-    /// Splits (delinearizes) each loop whose variable is divided by a constant, so that quotient and remainder become
-    /// two loops. For example, with `head` of 32 iterations, `K[head // 4, head % 4]` becomes `K[outer, inner]` over
-    /// `outer` of 8 and `inner` of 4. Only sums of products and windows are split; other nests gain nothing.
+    /// Splits (delinearizes) each loop of constant extent whose variable is divided by a constant that divides the
+    /// extent, so that quotient and remainder become two loops. For example, with `head` of 32 iterations,
+    /// `K[head // 4, head % 4]` becomes, once it is simplified, `K[outer, inner]` over `outer` of 8 and `inner` of 4.
+    /// Only sums of products and windows are split; other nests gain nothing.
     pub(crate) fn with_split_loops(mut self, func: &mut PrimFunc) -> Nest {
         let mut at = 0;
         while at < self.loops.len() {
@@ -154,7 +155,8 @@ impl Nest {
         self
     }
 
-    /// Returns the constant that the loop's variable is divided by, if the constant divides the extent.
+    /// Returns the first constant that the loop's variable is divided by in the body and that divides the extent. It is
+    /// greater than 1 and less than the extent.
     fn divisor_of(&self, of: &Loop) -> Option<i64> {
         let extent = of.extent.as_int()?;
         let mut found = None;
@@ -213,7 +215,8 @@ impl Nest {
     }
 
     /// Returns the nest without block and init: the reduction loops are innermost, after the statement that initializes
-    /// the element. Returns `None` if the loops cannot be put into that order.
+    /// the element. Returns `None` if the loops cannot be put into that order, or if there is an init and the predicate
+    /// depends on a reduction loop.
     pub fn explicit(&self) -> Option<Stmt> {
         let (reduced, outer): (Vec<&Loop>, Vec<&Loop>) =
             self.loops.iter().partition(|inner| inner.kind == IterKind::Reduce);
@@ -244,10 +247,12 @@ impl Nest {
     }
 }
 
-/// Removes the axes and init of all blocks, for targets without blocks: reduction loops become innermost, and the init
-/// precedes them. Blocks that allocate buffers stay, without axes.
+/// Removes the axes and init of all blocks, for targets without blocks. In a [`Nest`], reduction loops become
+/// innermost, and the init precedes them ([`Nest::explicit`]); where that is not possible, the init is executed in the
+/// first iteration of the reduction loops. Blocks that allocate buffers stay, without axes.
 ///
-/// A reduction without iterations, which a block leaves undefined, yields its initial value here.
+/// A reduction without iterations, which a block leaves undefined, yields its initial value where the init precedes the
+/// loops.
 pub fn explicit_loops(func: &PrimFunc) -> PrimFunc {
     PrimFunc { body: explicit_stmt(&func.body, func), ..func.clone() }
 }
@@ -267,8 +272,8 @@ fn explicit_stmt(stmt: &Stmt, func: &PrimFunc) -> Stmt {
     }
 }
 
-/// Rewrites a block whose loops are not a [`Nest`]: its init is executed under the condition that all reduction axes
-/// are at their first values.
+/// Rewrites a block that [`Nest::explicit`] does not cover: its init is executed under the condition that all reduction
+/// axes are at their first values.
 fn explicit_block(block: Block) -> Stmt {
     let value = |var: VarId| block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone());
     let replace = |stmt: &Stmt| rx_tir::rewrite::map_stmt(stmt, &mut |expr| substitute(expr, &value));

@@ -31,8 +31,8 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Returns the address of `buffer[indices]` over loops whose extents depend on the function's scalars, or `None` if
-    /// it is not affine.
+    /// Returns the address of `buffer[indices]` over loops from 0 whose extents depend on the function's scalars.
+    /// Returns `None` if the address is not affine, or if an index is checked or read from memory.
     pub fn of(func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let mut scope = Scope::new(func);
         for inner in loops {
@@ -135,7 +135,10 @@ impl Affine {
         self.opaque.iter().map(|(index, _)| index)
     }
 
-    /// Replaces the opaque indices.
+    /// Replaces the opaque indices by the results of `map`.
+    ///
+    /// # Errors
+    /// The first error of `map`.
     pub fn map_opaque<E>(&self, map: &mut dyn FnMut(&Expr) -> Result<Expr, E>) -> Result<Affine, E> {
         let opaque = self.opaque.iter().map(|(index, stride)| Ok((map(index)?, stride.clone())));
         Ok(Affine { opaque: opaque.collect::<Result<_, E>>()?, ..self.clone() })
@@ -162,8 +165,8 @@ impl Affine {
         !self.is_opaque(outer) && !self.is_opaque(inner) && self.stride(outer) == &self.stride(inner) * extent
     }
 
-    /// Returns the address as an `int64` expression, with terms in the order of `loops`, or `None` if a stride cannot
-    /// be expressed.
+    /// Returns the address as an `int64` expression: the opaque terms, the terms of `loops` in their order, and the
+    /// base. Returns `None` if a stride or the base cannot be expressed.
     pub fn expr(&self, scope: &Scope, loops: &[VarId], func: &PrimFunc) -> Option<Expr> {
         let mut sum: Option<Expr> = None;
         let mut add = |part: Expr| {
@@ -220,8 +223,8 @@ pub fn join(loops: &mut Vec<(VarId, Dim)>, accesses: &mut [&mut Affine], is_used
     }
 }
 
-/// Splits a dim into `base + Σ stride · loop`. Returns `None` if it is not affine in the loops. (TVM:
-/// `arith::DetectLinearEquation`.)
+/// Splits a dim into `base + Σ stride · loop`. Returns `None` if it is not affine in the loops, or if the base or a
+/// stride cannot be expressed over variables. (TVM: `arith::DetectLinearEquation`.)
 pub(crate) fn linear(scope: &Scope, loops: &[Loop], dim: Dim) -> Option<(Dim, FxHashMap<VarId, Dim>)> {
     let symbols: Vec<(VarId, Name)> = loops.iter().map(|inner| (inner.var, scope.symbol(inner.var))).collect();
     let (mut base, mut strides) = (dim, FxHashMap::default());

@@ -18,7 +18,7 @@ impl Scope {
     }
 
     /// Converts as [`Scope::dim`] does, for expressions of integer dtypes only. Arithmetic of unsigned dtypes is
-    /// opaque.
+    /// opaque. Returns `None` for other dtypes, for casts from them, and for `uint64` constants above `i64::MAX`.
     pub(crate) fn integer(&mut self, expr: &Expr) -> Option<Dim> {
         let dtype = expr.dtype();
         if !dtype.is_int() {
@@ -110,8 +110,8 @@ impl Scope {
         self.settle(dim)
     }
 
-    /// Simplifies quotients and remainders whose dividend is proved to lie in `[0, divisor)`: `a // b` becomes 0 and `a
-    /// % b` becomes `a`.
+    /// Simplifies quotients and remainders whose dividend is proved to lie in `[0, divisor)`: `a // b` becomes 0 and
+    /// `a % b` becomes `a`.
     fn settle(&mut self, dim: Dim) -> Dim {
         let mut settled = dim.clone();
         for (product, coefficient) in dim.terms() {
@@ -132,7 +132,8 @@ impl Scope {
         self.not_negative(&(dim - &Dim::constant(1)))
     }
 
-    /// Whether every value of the dim is a value of the dtype. For `int64` this is assumed.
+    /// Whether every value of the dim is proved to be a value of the dtype. For `int64` this is assumed, and in a scope
+    /// for checks ([`Scope::for_checks`]) for all dtypes.
     pub(crate) fn fits(&self, dim: &Dim, dtype: DType) -> bool {
         if !self.wraps {
             return true;
@@ -197,8 +198,8 @@ impl Scope {
         }
     }
 
-    /// Converts a symbolic integer to an expression of a dtype. Returns `None` for the error dim, and if a coefficient
-    /// does not fit the dtype.
+    /// Converts a symbolic integer to an expression of a dtype. Returns `None` for the error dim, if a coefficient
+    /// does not fit the dtype, and if a symbol is unknown in this scope.
     pub fn expr(&self, dim: &Dim, dtype: DType) -> Option<Expr> {
         if dim.is_error() {
             return None;

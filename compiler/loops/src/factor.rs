@@ -40,10 +40,10 @@ impl FactorElement {
         self.at.stride(var).as_constant() == Some(1)
     }
 
-    /// Whether an axis can be loaded in aligned vectors of `count` elements. The elements of a vector must be adjacent in
-    /// memory, start at a multiple of `count`, and all meet or all fail the condition. The axis is given as loops with
-    /// their extents, outermost first. Loops that are contiguous in memory together count as one: for
-    /// loops `i` of 4 and `j` of 2 over `A[i, j]`, vectors of 8 fit.
+    /// Whether an axis can be loaded in aligned vectors of `count` elements. The elements of a vector must be adjacent
+    /// in memory, start at a multiple of `count`, and all meet or all fail the condition. The axis is given as loops
+    /// with their extents, outermost first. Loops that are contiguous in memory together count as one: for loops `i` of
+    /// 4 and `j` of 2 over `A[i, j]` of shape `[4, 2]`, vectors of 8 fit.
     pub fn is_in_chunks(&self, axis: &[(VarId, Expr)], count: i64) -> bool {
         let (mut span, mut within) = (1, Vec::new());
         for (var, extent) in axis.iter().rev() {
@@ -74,7 +74,8 @@ pub struct GemmOperand<'f> {
 }
 
 /// Orders the K loops so that as many elements as possible are loaded as vectors: the innermost loop is contiguous in
-/// one of the factors. If both factors gain the same, it is contiguous in the second one.
+/// one of the factors, if there is such a loop. If both choices load the same number of elements as vectors, it is
+/// contiguous in the second factor.
 pub fn choose_k_order(sums: &[(VarId, Expr)], [first, second]: [GemmOperand<'_>; 2]) -> Vec<(VarId, Expr)> {
     let with_last = |mut order: Vec<(VarId, Expr)>, factor: &GemmOperand<'_>| {
         if let Some(element) = factor.element
@@ -114,7 +115,7 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
-/// Whether every value of dtype `from` is a value of dtype `to`.
+/// Whether every value of dtype `from` is a value of dtype `to`. Returns `false` for casts between integers and floats.
 fn is_exact(from: DType, to: DType) -> bool {
     use TypeCode::{BFloat, Float, Int, UInt};
     match (from.code, to.code) {

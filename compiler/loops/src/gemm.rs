@@ -1,5 +1,5 @@
-//! The result of scheduling: steps, and matrix products over strided or packed operands. `matmul` builds them, the CPU
-//! back end generates code for them.
+//! The result of scheduling: steps, and matrix products over strided or packed operands. `matmul` builds the products,
+//! and the CPU back end generates code for them.
 
 use crate::windowed_sum::WindowedSum;
 use rx_base::DType;
@@ -91,8 +91,8 @@ pub struct Scheduled {
     pub temporaries: Vec<BufferId>,
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// For each nest that is neither a matrix product nor a windowed sum, the reason why it is no matrix product, in
-    /// the order of the nests.
+    /// For each statement that is neither a matrix product nor a windowed sum, the reason why it is no matrix product,
+    /// in the order of the statements.
     pub declined: Vec<&'static str>,
 }
 

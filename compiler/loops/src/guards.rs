@@ -1,7 +1,7 @@
 //! *Bounds-check insertion*: marks every access that is not proved in range.
 //!
 //! ```text
-//! B[i] = A[C[i]]   ->   B[i] = A[checked(C[i] < extent of A)]
+//! B[i] = A[C[i]]   ->   B[i] = A[checked(0 <= C[i] < extent of A)]
 //! ```
 //!
 //! Here `i` is proved to be less than the extent of `B` by its loop, and nothing is known of the value `C[i]`. Requires

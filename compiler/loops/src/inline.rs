@@ -19,10 +19,10 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::stmt::{Block, IterKind, Stmt};
 
-/// The maximum number of operations of a value that is computed again at each of its readers.
+/// The maximum number of operations and loads of a value that is computed again at each of its readers.
 const CHEAP: usize = 6;
 
-/// The maximum size of an expression after inlining.
+/// The maximum number of subexpressions of an expression after inlining. If one would be larger, the temporary stays.
 const MAX_PARTS: usize = 2000;
 
 /// Inlines the temporaries that one nest fills element by element, where this repeats no expensive work. Temporaries
@@ -275,7 +275,8 @@ fn stores_in(stmt: &Stmt, wanted: &dyn Fn(BufferId) -> bool) -> bool {
     stmt.any(&|part| matches!(part, Stmt::Store { buffer, .. } if wanted(*buffer)))
 }
 
-/// Whether the value is a constant or an element of another buffer at affine indices.
+/// Whether the value is a constant, or an element of a buffer whose indices consist of integers, variables, casts, `+`,
+/// `-` and `*`.
 fn is_move(value: &Expr) -> bool {
     let simple = |index: &Expr| {
         index.all(&|part| {
@@ -290,8 +291,8 @@ fn is_move(value: &Expr) -> bool {
     }
 }
 
-/// Counts the operations of a value without its index arithmetic. Returns `None` if one of them is a transcendental
-/// function or a division of floats.
+/// Counts the operations and loads of a value without its index arithmetic. Returns `None` if one of them is an
+/// intrinsic other than `abs`, `floor`, `ceil` and `copysign`, or a division or remainder of floats.
 fn cost(value: &Expr) -> Option<usize> {
     let own = match value {
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => return Some(0),

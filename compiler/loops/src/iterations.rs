@@ -9,7 +9,8 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 #[derive(Clone, Debug)]
 pub struct IterationCount(Tally);
 
-/// A constant number of iterations, and the loops whose extents are symbolic, each with the tally of its body.
+/// A constant number of iterations, and the loops whose extents are symbolic, each with the tally of one of its
+/// iterations, which counts that iteration itself.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     constant: u64,

@@ -2,14 +2,15 @@
 //!
 //! Passes: [`mod@simplify`] normalizes index arithmetic and removes trivial loops, [`mod@guards`] marks every access
 //! that is not proved in range, and [`mod@inline`] fuses element-wise producers into their consumers. [`nests`] splits
-//! a function into loop nests, matrix products ([`gemm`]) and windowed sums ([`WindowedSum`]). Those are recognized by their
-//! access maps ([`roles`]), as a polyhedral compiler does. [`iterations`] computes the trip counts of loops before they
-//! run.
+//! a function into loop nests, matrix products ([`gemm`]) and windowed sums ([`WindowedSum`]). The products and sums
+//! are recognized by their access maps ([`roles`]), as a polyhedral compiler does. [`iterations`] computes the trip
+//! counts of loops before they run.
 //!
-//! Patterns that the CUDA schedules match as well: overlapping windows ([`sliding_window`]), the factors of a product that are
-//! contiguous in memory ([`factor`]), tuple reductions such as argmax (`tuple_reduction`), prefix scans (`recurrence`), sorting
-//! by counting (`ranking`), transposed convolutions by phase ([`phases`]), and a sum of gathered sums as one sum
-//! ([`compose`]). The CPU uses neither of the last two.
+//! Patterns that the CUDA schedules match and the CPU back end does not use: overlapping windows ([`sliding_window`]),
+//! the factors of a product that are contiguous in memory ([`factor`]), tuple reductions such as argmax
+//! (`tuple_reduction`), prefix scans (`recurrence`), sorting by counting (`ranking`), transposed convolutions by phase
+//! ([`phases`]), and a sum of gathered sums as one sum ([`compose`]). `rx-lower` uses [`factor`] and [`phases`] as
+//! well, to estimate the cost of layouts.
 //!
 //! # Invariants
 //!
@@ -24,8 +25,8 @@
 //! - A tuple reduction is recognized only if its combiner is associative. This is tested by enumeration: all cases of
 //!   three operands, with NaN as a fourth value where the update tests for it.
 //! - A rule may decline, with its reason; the fallback is the loop nest as it is written.
-//! - The conditions of a windowed_sum are exactly those of the nest: an out-of-bounds tap is not loaded and contributes `0 *
-//!   w`, so NaN and Inf in `w` propagate.
+//! - The conditions of a windowed sum are exactly those of the nest: an out-of-bounds tap is not loaded and contributes
+//!   `0 * w`, so NaN and Inf in `w` propagate.
 
 pub mod accumulate;
 pub mod affine;

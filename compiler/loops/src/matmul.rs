@@ -48,7 +48,9 @@ pub(crate) struct Operand {
 /// Schedules a nest as a matrix product and returns its steps.
 ///
 /// # Errors
-/// If the nest is no matrix product, or if it would gain nothing.
+/// If the nest is no sum of products of `float32` or `float64`, if there are no M and N loops, if a factor
+/// would be packed for a single row of the other factor, or if a stride cannot be expressed over the function's
+/// scalars.
 pub(crate) fn gemm_steps(
     nest: &Nest,
     func: &mut PrimFunc,
@@ -144,7 +146,8 @@ fn sum_chain(loops: &[(VarId, Dim)], a: &mut Operand, b: &mut Operand) -> Chain 
 }
 
 /// Chooses the free loops of a factor that form one axis of the result, and of the factor unless it is packed. A
-/// strided factor with too few such loops is packed if `may_pack` holds.
+/// strided factor is packed if `may_pack` holds, its axis would have fewer than [`FEW`] elements, and packing allows
+/// more loops.
 fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, may_pack: bool) -> Chain {
     let packed = longest_chain(loops, &[target]);
     let Some(strides) = &operand.strided else { return packed };
@@ -157,8 +160,8 @@ fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, ma
     strided
 }
 
-/// Removes the outermost loops of a packed chain until one iteration of the outermost remaining loop fits into a tile.
-/// The removed loops become loops around the product.
+/// Removes the outermost loops of a packed chain until one iteration of the outermost remaining loop fits into a tile,
+/// or, if its size is not constant, until two loops remain. The removed loops become loops around the product.
 fn trim(chain: &mut Chain, depth: &Dim) {
     let fits = |chain: &Chain| {
         let row = &size(&chain[..chain.len() - 1]) * depth;
@@ -307,8 +310,8 @@ impl Building<'_> {
         Tile::choose(&mut self.scope, self.func, &chain, &k).map(Some)
     }
 
-    /// Returns a factor or the result as a matrix in its own buffer, at the current values of the enclosing loops and
-    /// of the tile.
+    /// Returns the result, or a factor that is not packed, as a matrix in the function's buffer, at the current values
+    /// of the enclosing loops and of the tile.
     fn strided(
         &self,
         at: &Affine,

@@ -42,8 +42,8 @@ impl Multiples {
         !dim.is_error() && rest.constant == 0 && rest.terms.is_empty()
     }
 
-    /// Assumes that the integer is a multiple. Returns `false`, and adds no assumption, if it cannot be one under the
-    /// other assumptions.
+    /// Assumes that the integer is a multiple. Returns `false`, and adds no assumption, for the error dim, and if under
+    /// the other assumptions its remainder is a constant other than 0.
     pub fn assume(&mut self, dim: &Dim) -> bool {
         let rest = self.rest(dim);
         if dim.is_error() || rest.terms.is_empty() {

@@ -64,8 +64,8 @@ pub fn op_pattern(func: &PrimFunc) -> OpPattern {
 }
 
 /// Whether every block computes its elements independently, without reductions and temporaries of its own, so that an
-/// element may be computed where it is read. This holds for every function of at most [`OpPattern::Injective`] without
-/// predicates and initial values, and for some others.
+/// element may be computed where it is read. This holds for most functions of at most [`OpPattern::Injective`], and
+/// for some others. It does not hold for a function with statements other than sequences, loops, blocks and stores.
 pub fn is_spatial(func: &PrimFunc) -> bool {
     !func.body.any(&|stmt| match stmt {
         Stmt::Block(block) => {
@@ -101,8 +101,8 @@ impl<'f> Analyzer<'f> {
             Stmt::Block(block) if block.name == "root" => self.stmt(&block.body),
             Stmt::Block(block) => self.block(block),
             Stmt::Store { buffer, indices, .. } => {
-                // This analysis covers blocks that store one element. A store to a second element makes the function
-                // opaque.
+                // This analysis covers blocks that store one element. A store at other indices than the previous one's
+                // makes the function opaque.
                 if self.store.is_some_and(|store| !same_indices(indices, store.indices)) {
                     self.pattern = OpPattern::Opaque;
                     return;
@@ -237,7 +237,8 @@ fn is_whole_axis(index: &Expr, reduced: &[VarId]) -> bool {
     !mentions || matches!(index, Expr::Var { .. })
 }
 
-/// Whether a block is `C[i, j] = C[i, j] + A[i, k] * B[j, k]`, ignoring casts.
+/// Whether a block adds a product of two loads to the stored element, and each load lacks an index variable of the
+/// store: for example, `C[i, j] = C[i, j] + A[i, k] * B[j, k]`. Casts are ignored.
 fn is_multiply_add(body: &Stmt, store: Access<'_>) -> bool {
     let Stmt::Store { value, .. } = body else { return false };
     let Expr::Binary { op: BinaryOp::Add, left, right } = without_casts(value) else { return false };

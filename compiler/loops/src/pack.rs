@@ -32,7 +32,8 @@ pub(crate) struct Tile {
 
 impl Tile {
     /// Chooses tiles of the outermost loop of a chain so that a packed tile, with `depth` elements for each element of
-    /// the chain, stays small. Returns `None` for an empty chain.
+    /// the chain, has at most [`TILE_ELEMENTS`] elements, or one row. Returns `None` for an empty chain, and if
+    /// an extent cannot be expressed.
     pub(crate) fn choose(scope: &mut Scope, func: &mut PrimFunc, chain: &[(VarId, Dim)], depth: &Dim) -> Option<Tile> {
         let (last, extent) = chain.last()?;
         let inner = crate::matmul::size(&chain[..chain.len() - 1]);

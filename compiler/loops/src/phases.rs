@@ -2,8 +2,8 @@
 //! modulo the stride.
 //!
 //! Output `o` uses input `i` and tap `k` if `i * stride + k * dilation = o + padding`. All outputs with one remainder
-//! by the stride, a *phase*, use the same taps. Without phases, every output gathers over all taps, and most terms are
-//! multiplied by 0.
+//! by the stride, a *phase*, use the same taps. Without phases, every output gathers over all taps, and the terms of
+//! the other phases' taps are multiplied by 0.
 //!
 //! ```text
 //! for o, k:        out[o] += select((o + 1 - k) % 2 == 0, x[(o + 1 - k) // 2], 0) * w[k]
@@ -15,9 +15,10 @@
 //! for q, p, t:     out[2 * q + p] += x[q + (p + 1 - first(p)) // 2 - t] * w[first(p) + 2 * t]
 //! ```
 //!
-//! Requires a sum in which one loop of the result is divided by a constant of at most 16. Each tap must be selected by
-//! a condition `(axis + step · tap + offset) % constant == 0`, where `step` is invertible modulo the constant.
-//! Guarantees the same sum for finite factors: the omitted terms are `0 * w`, which is NaN if `w` is infinite or NaN.
+//! Requires a sum of products in which at least one loop of the result is divided by a constant of at most 16, each
+//! loop by one constant. Each tap must be selected by a condition `(axis + step · tap + offset) % constant == 0`, where
+//! `step` is invertible modulo the constant, or by the indices, if the caller says so (`is_gathered`). Guarantees the
+//! same sum for finite factors: the omitted terms are `0 * w`, which is NaN if `w` is infinite or NaN.
 
 use crate::accumulate::{Loop, Nest};
 use crate::affine::linear;
@@ -30,7 +31,7 @@ use rx_tir::expr::{BinaryOp, CompareOp, Expr};
 use rx_tir::func::{Buffer, PrimFunc, VarId};
 use rx_tir::stmt::{IterKind, Site, Stmt};
 
-/// The maximum stride.
+/// The maximum divisor: the stride of the transposed convolution along one axis.
 const MOST_PHASES: i64 = 16;
 
 /// A nest that is split into phases.
@@ -62,7 +63,7 @@ struct Meeting {
 
 /// Splits a sum of products into phases. Loops that are split get new variables of `func`. `is_gathered` holds if the
 /// indices already select the taps of an output, so that no divisibility conditions are needed. Returns `None` if there
-/// are no phases, or if a condition cannot be eliminated.
+/// are no phases, if a condition cannot be eliminated, or if the nest has a predicate or a checked index.
 pub fn by_phases(nest: &Nest, func: &mut PrimFunc, is_gathered: bool) -> Option<Phased> {
     let mut is_checked = false;
     parts(nest, &mut |part| is_checked |= matches!(part, Expr::Checked { .. }));
@@ -112,7 +113,7 @@ fn scope_of(nest: &Nest, func: &PrimFunc) -> Scope {
     scope
 }
 
-/// Matches a quotient or remainder by a constant; returns the dividend and the divisor.
+/// Matches a quotient or remainder by a constant from 2 to [`MOST_PHASES`]; returns the dividend and the divisor.
 fn division(expr: &Expr) -> Option<(&Expr, i64)> {
     match expr {
         Expr::Binary { op: BinaryOp::FloorDiv | BinaryOp::FloorMod, left, right } => {
@@ -142,8 +143,8 @@ fn parts(nest: &Nest, visit: &mut dyn FnMut(&Expr)) {
     });
 }
 
-/// Finds the loops of the result that are divided, each by one constant. Returns `None` if there are none, or if a
-/// dividend has another form.
+/// Finds the loops of the result that are divided, each by one constant. Returns `None` if there are none, if a
+/// loop is divided by two constants, or if a dividend is not affine with coefficient 1 for its only loop of the result.
 fn divided(nest: &Nest, scope: &mut Scope) -> Option<Vec<Divided>> {
     let mut dividends: Vec<(Expr, i64)> = Vec::new();
     parts(nest, &mut |part| {
@@ -222,7 +223,7 @@ fn part(nest: &mut Nest, func: &mut PrimFunc, Divided { of, by }: Divided) -> Op
 }
 
 /// Replaces the loop over all taps by a loop over the taps of a phase. Returns the condition that a tap exists if the
-/// stride does not divide the number of taps.
+/// stride does not divide the number of taps, and `None` if that number is not constant.
 fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: VarId) -> Option<Option<Expr>> {
     let Meeting { tap, step, offset, by, .. } = *meeting;
     let at = nest.loops.iter().position(|one| one.var == tap)?;
@@ -231,8 +232,8 @@ fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: Var
     let (name, dtype) = (func.var(tap).name, func.var(tap).dtype);
     let number = func.add_var(name, dtype);
     let int = |value: i64| Expr::Int { value, dtype };
-    // The first tap `k` of a phase solves `phase + step · k + offset ≡ 0`, so it is congruent to `-(phase + offset) /
-    // step`.
+    // The first tap `k` of a phase solves `phase + step · k + offset ≡ 0` modulo `by`, so it is congruent to
+    // `-(phase + offset) / step`.
     let of_phase = (-inverse(step, by)?).rem_euclid(by);
     let first = func.var_expr(phase).cast(dtype) * int(of_phase) + int((offset.rem_euclid(by) * of_phase) % by);
     // The remainder is written as `a - a // by * by`, so that `a` cancels in the indices.

@@ -109,7 +109,8 @@ impl Poly {
         Some(product)
     }
 
-    /// Returns the flat index of an element in a dense row-major buffer.
+    /// Returns the flat index of an element in a dense row-major buffer. Returns `None` on overflow or if there are too
+    /// many terms.
     pub fn element(func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Poly> {
         let mut flat = Poly::default();
         for (extent, index) in func.buffer(buffer).shape.iter().zip(indices) {

@@ -12,13 +12,14 @@ use rx_base::symbolic::{Atom, prove};
 use rx_base::{Dim, Name};
 use rx_tir::Expr;
 
-/// The maximum number of dims in one proof attempt. Successful proofs need few; the limit bounds unsuccessful ones.
+/// The maximum number of dims in a proof attempt without facts. All attempts with one fact may use four times as many
+/// together, and so may all attempts with two facts. Successful proofs need few; the limit bounds unsuccessful ones.
 const STEPS: usize = 96;
 
 /// The maximum number of dims in one question, with all nested proofs.
 const WORK: usize = 8192;
 
-/// The number of atoms that count as one dim.
+/// The number of atoms in a dim that count as one more dim.
 const ATOMS: usize = 16;
 
 /// The maximum depth of case distinctions and replacements.
@@ -160,7 +161,7 @@ impl Scope {
         prove::lower(dim, &self.bounds).is_some_and(|low| low >= 1)
     }
 
-    /// Returns `true` if the dim is never negative, `false` if it is never positive.
+    /// Returns `true` if the dim is never negative, `false` if it is never positive, and `None` if neither is known.
     fn sign(&self, dim: &Dim) -> Option<bool> {
         if prove::lower(dim, &self.bounds).is_some_and(|low| low >= 0) {
             return Some(true);

@@ -5,8 +5,8 @@
 //! for i, j: ranks[i] += select(x[j] < x[i] or x[j] == x[i] and j < i, 1, 0)
 //! ```
 //!
-//! Requires one reduction loop over the same extent as one loop of the result. Guarantees that `ranks` is the stable
-//! sort permutation by `key`, so that a kernel may sort instead of counting.
+//! Requires one reduction loop over the same extent as one loop of the result. Guarantees that each rank is
+//! the position of its element in a stable sort of the row by `key`, so that a kernel may sort instead of counting.
 
 use crate::accumulate::Nest;
 use crate::roles::Declined;

@@ -56,7 +56,8 @@ pub struct Product {
 /// A nest that is a sum of products, with the scope inside its loops.
 #[derive(Debug)]
 pub struct ProductNest {
-    /// The simplified nest. A loop that is used by quotient and remainder is split into two loops.
+    /// The simplified nest. A loop whose variable is divided by a constant that divides its extent is split into two
+    /// loops.
     pub nest: Nest,
     /// The product.
     pub product: Product,
@@ -89,7 +90,8 @@ impl ProductNest {
     }
 
     /// Returns the affine address of the access within one product of the batch: batch loops may occur in any form, as
-    /// part of the base.
+    /// part of the base. Returns `None` if it is not affine in the other loops, or for an index as in
+    /// [`ProductNest::affine`].
     pub fn affine_in_batch(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let is_batch = |var: VarId| self.product.loops.iter().any(|(one, _, role)| *one == var && *role == Role::Batch);
         let loops: Vec<Loop> = self.nest.loops.iter().filter(|one| !is_batch(one.var)).cloned().collect();
@@ -169,8 +171,9 @@ fn role(in_result: bool, in_left: bool, in_right: bool) -> Result<Role, Declined
 }
 
 /// Whether different values of the loops name different elements. Each loop other than K must occur in exactly one
-/// index, and the loops of an index must be the digits of one number. For example, `[i * 4 + j, l]` with `j` of 4
-/// iterations is injective, `[i + j, l]` is not.
+/// index, and the loops of an index must be the digits of one mixed-radix number; a single loop in an index may have
+/// any constant positive stride. For example, `[i * 4 + j, l]` with `j` of 4 iterations is injective, `[i + j, l]` is
+/// not.
 pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
     let mut used = 0;
     for index in indices {

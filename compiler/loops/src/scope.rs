@@ -98,15 +98,15 @@ impl Scope {
         }
     }
 
-    /// Configures the scope for checks: no arithmetic overflows, and proofs visit at most `fuel` dims, which they count
-    /// down.
+    /// Configures the scope for checks: arithmetic of all dtypes is assumed not to overflow, and proofs visit at most
+    /// `fuel` dims, which they count down.
     pub fn for_checks(mut self, fuel: Rc<Cell<usize>>) -> Scope {
         self.wraps = false;
         self.fuel = Some(fuel);
         self
     }
 
-    /// Takes one dim of fuel; returns whether there was any.
+    /// Takes one dim of fuel; returns whether there was any. Without a limit, there always is.
     pub(crate) fn burn(&self) -> bool {
         match &self.fuel {
             None => true,
@@ -129,7 +129,7 @@ impl Scope {
         Mark { ranges, facts, bounds: self.bounds.clone(), renamed }
     }
 
-    /// Discards all facts since the snapshot.
+    /// Discards all facts since the snapshot. The values of variables stay.
     pub fn leave(&mut self, mark: Mark) {
         self.answers.clear();
         self.ranges.truncate(mark.ranges);
@@ -162,9 +162,9 @@ impl Scope {
 
     /// Enters a block for one axis: the axis has the value of its binding.
     ///
-    /// If the binding is proved to lie in the axis's domain, the axis becomes a variable with that range. This proves
-    /// more about indices that recombine the quotient and remainder of one loop. If the binding is just a loop
-    /// variable, the axis keeps that variable's symbol.
+    /// If the binding is just a loop variable, the axis keeps that variable's symbol. If it is neither that nor a
+    /// constant, and is proved to lie in the axis's domain, the axis becomes a variable with that range. This proves
+    /// more about indices that recombine the quotient and remainder of one loop.
     pub fn enter_axis(&mut self, var: VarId, dtype: DType, start: &Expr, extent: &Expr, binding: &Expr) {
         let value = self.dim(binding);
         let (start_dim, extent_dim) = (self.dim(start), self.dim(extent));
@@ -183,7 +183,7 @@ impl Scope {
         self.values.insert(var, value);
     }
 
-    /// Enters a `let`: the variable is equal to the value.
+    /// Enters a `let`: the variable is equal to the value. A value that is no integer is ignored.
     pub fn enter_let(&mut self, var: VarId, dtype: DType, value: &Expr) {
         let Some(dim) = self.integer(value) else { return };
         if is_transparent(&dim) && dim.atoms() <= MAX_LET_ATOMS {
@@ -200,7 +200,7 @@ impl Scope {
         self.assume(&(&dim - &itself));
     }
 
-    /// Learns that a condition is true, or false.
+    /// Learns that a condition is true if `holds`, and otherwise that it is false.
     pub fn assume_condition(&mut self, condition: &Expr, holds: bool) {
         for fact in self.consequences(condition, holds) {
             self.assume(&fact);
@@ -270,7 +270,7 @@ impl Scope {
         }
     }
 
-    /// Returns dims that are not negative if `distance` is not 0: its sign must be known.
+    /// Returns the dim that is not negative if `distance` is not 0; none if the sign of `distance` is not proved.
     fn apart(&mut self, distance: Dim) -> Vec<Dim> {
         let one = Dim::constant(1);
         match () {
@@ -281,7 +281,8 @@ impl Scope {
     }
 
     /// Converts a condition to dims that are all not negative exactly where it is true. Returns `None` if it is not a
-    /// conjunction of inequalities. For example, `i >= 1 and i < n` becomes `i - 1`, `n - i - 1`.
+    /// conjunction of integer inequalities (`<`, `<=`, `>`, `>=`), or if a side may wrap around. For example,
+    /// `i >= 1 and i < n` becomes `i - 1`, `n - i - 1`.
     pub fn exactly(&mut self, condition: &Expr) -> Option<Vec<Dim>> {
         match condition {
             Expr::Binary { op: BinaryOp::And, left, right } => {

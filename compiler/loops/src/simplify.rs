@@ -3,7 +3,7 @@
 //! ```text
 //! for i in T.serial(1):                    for j in range(n):
 //!     for j in range(n):            ->         B[j] = A[j]
-//!         B[i * n + j] = A[(j * m + i) // m]
+//!         B[i * n + j] = A[(j * 4 + i) // 4]
 //! ```
 //!
 //! Requires that `int64` index arithmetic does not overflow. Guarantees the same results to the bit. The counterpart in
@@ -19,7 +19,8 @@ use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::stmt::{Block, IterKind, Site, Stmt};
 
 /// Simplifies a function: index arithmetic is normalized, conditions that are proved or refuted are decided, loops of
-/// one iteration and axes of one value are replaced by that value, and blocks without axes are dissolved.
+/// one iteration and axes of one value are replaced by that value, blocks without axes, init and buffers are replaced
+/// by their body, and loops without iterations or statements are removed.
 ///
 /// Results are the same to the bit, under the assumption that `int64` index arithmetic does not overflow.
 pub fn simplify(func: &PrimFunc) -> PrimFunc {
@@ -50,7 +51,7 @@ pub(crate) fn simplify_in(scope: &mut Scope, func: &PrimFunc, stmt: &Stmt) -> St
 #[derive(Default)]
 struct Simplifying {
     dropped: bool,
-    /// The variables of removed loops and axes with their values, inner ones first; the values may mention outer
+    /// The variables of removed loops with their values, inner ones first; the values may mention outer
     /// variables. They are substituted at the end, all at once. Substituting one by one would copy a nest of n loops n
     /// times.
     values: Vec<(VarId, Expr)>,

@@ -142,14 +142,14 @@ impl SlidingWindow {
         self.window_indices_in(&value).iter().any(|slide| slide.overlaps(&taps))
     }
 
-    /// Returns the slides in an expression.
+    /// Returns the window indices in an expression's loads whose tap is one of `taps`.
     pub fn window_indices_in(&mut self, expr: &Expr) -> Vec<WindowIndex> {
         let (_, slides) = self.joined(expr);
         slides.into_iter().filter(|slide| self.taps.iter().any(|tap| tap.var == slide.tap)).collect()
     }
 
-    /// Returns the reduction loops that occur in an index together with a loop of the result, and their slides where
-    /// the index is affine.
+    /// Returns the reduction loops that occur in an index together with a loop of the result, and the window indices
+    /// where the index is affine with constant coefficients, the one of the result's loop positive.
     fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<WindowIndex>) {
         let mut indices: Vec<Expr> = Vec::new();
         expr.walk(&mut |part| {
@@ -186,7 +186,8 @@ impl SlidingWindow {
     }
 
     /// Expresses the value of `expr` as a function of the position alone, for `outputs` neighbours along the slide's
-    /// axis. Returns `None` if the value depends on the axis or tap in another way than by their position.
+    /// axis. Returns `None` if the value depends on the axis or tap in another way than by their position, if the axis
+    /// and the tap have different dtypes, or if neither an output nor a tap moves the position by 1.
     pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: WindowIndex, outputs: i64) -> Option<Shared> {
         let extent = |loops: &[Loop], var: VarId| loops.iter().find(|one| one.var == var).map(|one| one.extent.clone());
         let (taps, axis_extent) = (extent(&self.taps, slide.tap)?.as_int()?, extent(&self.axes, slide.axis)?);

@@ -118,8 +118,8 @@ fn stmt(func: &PrimFunc, of: &Stmt) -> Stmt {
     }
 }
 
-/// Rewrites an expression to the dtypes of arithmetic. Its integers stay in the range of their 4-bit dtype, and its
-/// floats are values of `float4_e2m1fn`.
+/// Rewrites an expression to the dtypes of arithmetic. Its 4-bit integers stay in the range of their 4-bit dtype, and
+/// its 4-bit floats are `float32` values of `float4_e2m1fn`.
 fn expr(of: &Expr) -> Expr {
     let kind = Kind::of(of.dtype());
     let made = match of {
@@ -166,7 +166,8 @@ fn expr(of: &Expr) -> Expr {
     }
 }
 
-/// Rewrites a cast. Floats are clamped to the integer range; integers keep their low 4 bits.
+/// Rewrites a cast. In a cast to a 4-bit integer dtype, floats are truncated and clamped to its range, and integers
+/// keep their low 4 bits. In a cast to `float4_e2m1fn`, the value is rounded.
 fn cast(dtype: DType, value: &Expr) -> Expr {
     let (from, inner) = (value.dtype(), expr(value));
     match Kind::of(dtype) {

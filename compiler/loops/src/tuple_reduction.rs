@@ -8,7 +8,7 @@
 //! for k: if x[i, k] > best[i]: best[i] = x[i, k], at[i] = k
 //! ```
 //!
-//! It becomes two parts, with placeholders for the two sides of each:
+//! It becomes two parts ([`TupleElement`]), with placeholders for the two sides of each:
 //!
 //! ```text
 //! best: left b0, right b1, element x[i, k], combined select(b1 > b0, b1, b0)
@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Requires that each update is an operation with the old value, or a choice between the old and a new value by
-//! comparisons. Guarantees that the combiner is associative, so that threads may reduce parts of the iterations and
+//! comparisons. Guarantees that the combiner is associative, so that threads may reduce groups of iterations and
 //! combine their results.
 
 use crate::accumulate::{Nest, mentions, reads};
@@ -31,9 +31,9 @@ use rx_tir::stmt::{IterKind, Site, Stmt};
 /// The maximum number of parts whose result is always one of their inputs. All cases of such parts are enumerated.
 const MOST_CHOSEN: usize = 3;
 
-/// One element of a tuple reduction. Given the partial results `left` and `right` of all parts, `combined` of each part
-/// is the partial result of both. The combiner is associative. Where a part chooses a side, `init` may be combined in
-/// any number of times.
+/// One part (element) of a tuple reduction. Given the partial results `left` and `right` of all parts, `combined` of
+/// each part is the partial result of both. The combiner is associative. Where a part chooses a side, `init` may be
+/// combined in any number of times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TupleElement {
     /// The buffer of the reduced element.
@@ -59,7 +59,7 @@ pub struct TupleElement {
 
 impl Nest {
     /// Matches the nest's body as a tuple reduction and returns its parts. Returns `None` if the body has another form,
-    /// or if no combiner of two partial results can be derived from it.
+    /// or if no associative combiner of two partial results can be derived from it.
     ///
     /// Each element must either be combined with a value by an operation, or keep its value or take a new one,
     /// depending on comparisons between the elements' old values and new ones. TVM instead matches such bodies against
@@ -216,8 +216,8 @@ fn is_free_in_order(op: BinaryOp, dtype: DType) -> bool {
 }
 
 /// Replaces the iteration's elements by the right placeholders in the conditions of choices. Returns `None` if a
-/// condition is not made of comparisons between the two sides of an element, or if an iteration's element depends on
-/// the accumulated values.
+/// condition is not made of comparisons between the two sides of a chosen element ([`is_chosen`]), or if an iteration's
+/// element depends on the accumulated values.
 fn compare_with_right(func: &PrimFunc, parts: &mut [TupleElement]) -> Option<()> {
     let known: Vec<(VarId, VarId, Expr, bool)> =
         parts.iter().map(|part| (part.left, part.right, part.element.clone(), is_chosen(part))).collect();
@@ -268,12 +268,13 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
     }
 }
 
-/// Whether the combiner is associative, and idempotent in the initial values.
+/// Whether the combiner is associative, and idempotent where a part chooses a side.
 ///
-/// Every group of iterations starts from `init`, so `init` may be combined in several times, and must not replace a
-/// value that it is equal to: `(a ∘ b) ∘ a` must be `a ∘ b`. Operations satisfy this up to rounding. The result of a
-/// choice depends only on how the two sides of an element compare. Three sides have at most three different values, and
-/// NaN if the condition tests for it, so all cases can be enumerated.
+/// Every group of iterations of a choice starts from `init`, so `init` may be combined in several times, and must not
+/// replace a value that it is equal to: `(a ∘ b) ∘ a` must be `a ∘ b`. Commutative operations, such as a sum, are
+/// associative up to rounding, and are not tested. The result of a choice depends only on how the two sides of an
+/// element compare. Three sides have at most three different values, and NaN if the condition tests for it, so all
+/// cases can be enumerated.
 fn is_associative(parts: &[TupleElement]) -> bool {
     let is_operation = |part: &&TupleElement| part.operation.is_some();
     if !parts
@@ -305,7 +306,8 @@ pub fn commutes(parts: &[TupleElement]) -> bool {
 }
 
 /// The combiner as a table over all pairs of sides. A side holds the values of all parts. It is encoded as a number
-/// with one digit for each part, least significant first, in base 3 (values 0 to 2) or 4 (digit 3 is NaN).
+/// with one digit for each part, least significant first, in base 3 (values 0 to 2) or 4 (digit 3 is NaN in a part of
+/// floats).
 struct Cases {
     /// The number of possible sides.
     count: usize,

@@ -7,9 +7,8 @@
 //!
 //! It becomes a [`WindowedSum`] with the axes `c, y, x`, the taps `u, v`, and conditions of the form `y + u - 1 >= 0`.
 //! Requires `float32`, a constant number of at most 128 taps, and an axis that is contiguous in `C`, has stride 1 or 2
-//! in `A` and stride 0 or 1 in `B`. Guarantees that an out-of-bounds tap is not loaded and contributes `0 * B`. Such
-//! sums are not scheduled as matrix products, since each element of `A` is used for few results. The CPU back end
-//! vectorizes the last axis.
+//! in `A` and stride 0 or 1 in `B`. Guarantees that an out-of-bounds tap is not loaded and contributes `0 * B`.
+//! [`mod@crate::nests`] matches it after the matrix product has declined. The CPU back end vectorizes the last axis.
 
 use crate::accumulate::Nest;
 use crate::affine::{Affine, linear};

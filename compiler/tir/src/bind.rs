@@ -7,15 +7,15 @@ use crate::func::{BufferId, PrimFunc};
 /// The reason why the arguments of a call do not match a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BindError {
-    /// The number of buffers and scalars differs from the number of parameters.
+    /// The number of shapes or of scalars differs from the number of buffer or scalar parameters.
     #[error("{passed} arguments passed, {wanted} needed")]
     ArgumentCount {
-        /// The number of parameters.
+        /// The number of buffer and scalar parameters.
         wanted: usize,
-        /// The number of arguments.
+        /// The number of shapes and scalars.
         passed: usize,
     },
-    /// A buffer has another rank.
+    /// An argument has another rank than the parameter.
     #[error("buffer {} has {wanted} dims, the argument {passed}", .buffer.0)]
     Rank {
         /// The parameter's buffer.
@@ -25,7 +25,7 @@ pub enum BindError {
         /// The argument's rank.
         passed: usize,
     },
-    /// A buffer has another extent.
+    /// An argument has another extent than the parameter requires.
     #[error("dim {axis} of buffer {} is {wanted}, the argument's {passed}", .buffer.0)]
     Extent {
         /// The parameter's buffer.
@@ -37,7 +37,8 @@ pub enum BindError {
         /// The argument's extent.
         passed: i64,
     },
-    /// An extent does not follow from the arguments, or overflows.
+    /// An extent of a parameter cannot be computed: it does not follow from the arguments, overflows, or divides by
+    /// zero.
     #[error("dim {axis} of buffer {} is not known", .buffer.0)]
     Unknown {
         /// The parameter's buffer.
@@ -47,14 +48,15 @@ pub enum BindError {
     },
 }
 
-/// Computes the values of a function's scalars and symbols, indexed by variable. Variables that the body binds are
-/// `None`.
+/// Computes the values of a function's scalars and symbols, indexed by variable. All other variables, such as
+/// those that the body binds, are `None`.
 ///
 /// `shapes` has one shape for each buffer parameter, and `scalars` one value for each scalar parameter, both in order.
 /// For example, for a buffer of shape `[n, n * 2]` and the argument shape `[4, 8]`, `n` is 4.
 ///
 /// # Errors
-/// If the arguments do not match the function.
+/// If the number of arguments, a rank or an extent differs from that of the parameters, or if an extent of a parameter
+/// cannot be computed.
 pub fn bind_symbols(func: &PrimFunc, shapes: &[&[i64]], scalars: &[i64]) -> Result<Vec<Option<i64>>, BindError> {
     let mut values = vec![None; func.vars.len()];
     let (buffers, numbers) = (func.buffer_params().count(), func.scalar_params().count());
@@ -65,7 +67,7 @@ pub fn bind_symbols(func: &PrimFunc, shapes: &[&[i64]], scalars: &[i64]) -> Resu
     for (var, value) in func.scalar_params().zip(scalars) {
         values[var.0 as usize] = Some(*value);
     }
-    // First pass: a dim that is just a symbol defines the symbol. Second pass: all dims are compared.
+    // First pass: the first dim that is just a variable without value defines it. Second pass: all dims are compared.
     for (buffer, shape) in func.buffer_params().zip(shapes) {
         let declared = &func.buffer(buffer).shape;
         if declared.len() != shape.len() {

@@ -126,8 +126,9 @@ impl KernelBuilder {
         self.map(buffer, &shape, |builder, axes| (axes.to_vec(), value(builder, axes)));
     }
 
-    /// Adds `buffer[indices(axes)] = value(axes)` for all axes in `extents`. The domain may differ from the buffer's
-    /// shape, but different axes must give different elements.
+    /// Adds `buffer[indices] = value` for all values of the axes, whose extents are `extents`. `element` gets the axes
+    /// and returns the indices and the value. The domain may differ from the buffer's shape, but different values of
+    /// the axes must give different indices.
     pub fn map(
         &mut self,
         buffer: BufferId,
@@ -142,8 +143,9 @@ impl KernelBuilder {
         self.statements.push(block);
     }
 
-    /// Adds a reduction: `buffer[indices] = combine(buffer[indices], value)` from `initial`, for all axes in `extents`
-    /// and all reduction axes in `reduced`. `element` returns the indices, over the axes only, and the value.
+    /// Adds a reduction: `buffer[indices] = combine(buffer[indices], value)` from `initial`, over spatial axes of the
+    /// given `extents` and reduction axes of the extents `reduced`. `element` gets both, and returns the indices, over
+    /// the spatial axes only, and the value.
     pub fn reduce(
         &mut self,
         buffer: BufferId,

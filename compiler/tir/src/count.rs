@@ -14,7 +14,7 @@ pub struct Count {
     /// The number of arithmetic operations in stored and `let` values. Indices of accesses, conditions and `init` are
     /// left out; a cast, comparison or selection itself does not count. `None` also if a `while` has operations.
     pub operations: Option<Dim>,
-    /// The bytes of all buffer parameters, as if each were read or written once.
+    /// The bytes of all buffer parameters, as if each element were read or written once.
     pub bytes: Option<Dim>,
 }
 

@@ -28,9 +28,9 @@ pub fn of_dim(dim: &Dim, symbol: &mut dyn FnMut(Name, &Dim) -> Expr) -> Expr {
     sum
 }
 
-/// Converts an integer expression to a symbolic integer. `symbol` returns the dim of a variable. Dividends are assumed
-/// not to be negative, as extents are, so truncating division is floor division. Returns `None` for operations without
-/// a symbolic form.
+/// Converts an integer expression to a symbolic integer. `symbol` returns the dim of a variable. Casts are ignored.
+/// Dividends and divisors are assumed not to be negative, as extents are, so truncating division is floor division.
+/// Returns `None` for operations without a symbolic form, and if `symbol` does so for a variable.
 pub fn to_dim(expr: &Expr, symbol: &dyn Fn(VarId) -> Option<Dim>) -> Option<Dim> {
     match expr {
         Expr::Int { value, .. } => Some(Dim::constant(*value)),

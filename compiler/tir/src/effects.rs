@@ -48,7 +48,7 @@ impl Effects {
             || later.written.iter().any(|id| self.read.contains(id) || self.written.contains(id))
     }
 
-    /// Adds other effects.
+    /// Adds the effects `other` to these.
     pub fn add(&mut self, other: &Effects) {
         self.read.extend(&other.read);
         self.written.extend(&other.written);

@@ -9,8 +9,8 @@
 //!
 //! TVM initializes a reduction in its first iteration (TVM `src/s_tir/transform/lower_init_block.cc`), so a reduction
 //! without iterations leaves its result unwritten. Operators yield the initial value then: 0 for a sum, −∞ for a
-//! maximum, as in NumPy and PyTorch. Requires a nest of loops around the block, without loops over threads. Guarantees
-//! the same result for other reductions.
+//! maximum, as in NumPy and PyTorch. Only the perfect nest directly around the block counts, without loops over
+//! threads. Guarantees the same result for other reductions.
 
 use crate::expr::{BinaryOp, CompareOp, Expr};
 use crate::func::{PrimFunc, VarId};
@@ -25,8 +25,9 @@ struct Loop {
 }
 
 /// Initializes the reductions that may have no iterations. Before the loops of each, a statement stores the initial
-/// values under the condition that one of the reduction loops is empty. Reductions that cannot be empty, and blocks in
-/// imperfect nests, do not change.
+/// values under the condition that one of the reduction loops is empty. The loops are those of the largest perfect nest
+/// around the block without loops over threads. Reductions that cannot be empty do not change, and neither do those
+/// whose initialization or other loops depend on the reduction loops.
 pub fn begin_empty_reductions(func: &PrimFunc) -> PrimFunc {
     begin_empty_reductions_of(func, &|_| true)
 }
@@ -50,7 +51,8 @@ fn rewritten(stmt: &Stmt, func: &mut PrimFunc, concerns: &dyn Fn(&Stmt) -> bool)
     map_children(stmt, &mut |child| rewritten(child, func, concerns))
 }
 
-/// Returns the block with an init that a perfect nest of loops contains, and collects the loops.
+/// Matches a perfect nest of loops, none of which is over threads, around a block with an init. Returns the block and
+/// collects the loops, outermost first.
 fn nest<'s>(mut stmt: &'s Stmt, loops: &mut Vec<Loop>) -> Option<&'s Block> {
     loop {
         match stmt {
@@ -66,7 +68,8 @@ fn nest<'s>(mut stmt: &'s Stmt, loops: &mut Vec<Loop>) -> Option<&'s Block> {
 }
 
 /// Builds the statement that initializes the block's elements if one of its reduction loops is empty. Returns `None` if
-/// none can be empty, or if the initialized elements depend on the reduction loops.
+/// none can be empty, if the init, the predicate or the extent of a loop depends on the reduction loops, or if the init
+/// is not a single statement.
 fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let reduced: Vec<&Expr> = reduced.map(|iter| &iter.binding).collect();
@@ -91,7 +94,7 @@ fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     })
 }
 
-/// Builds loops around a statement, with new variables, since each variable has one binder.
+/// Builds serial loops around a statement, with new variables, since each variable has one binder.
 fn around(loops: &[&Loop], body: Stmt, func: &mut PrimFunc) -> Stmt {
     let fresh: Vec<(VarId, VarId)> = loops
         .iter()

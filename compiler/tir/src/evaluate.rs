@@ -4,9 +4,10 @@ use crate::expr::{BinaryOp, Expr, Intrinsic, UnaryOp};
 use crate::func::VarId;
 use rx_base::DType;
 
-/// Whether [`evaluate_index`] can evaluate an expression, given values of some variables. The expression must have no
-/// loads and no `uint64`, and only float operations that all devices round alike. The evaluation may still overflow or
-/// divide by zero.
+/// Whether [`evaluate_index`] can evaluate an integer or `bool` expression, given values of the variables that
+/// `has_value` accepts. Each of its variables must be one of them, and an integer or `bool`. The expression must have
+/// no loads and no `uint64`, and only float operations of `float32` and `float64` that all devices round alike. The
+/// evaluation may still overflow, divide by zero or fail an index check.
 pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     expr.all(&|part| {
         let dtype = part.dtype();
@@ -21,9 +22,10 @@ pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     })
 }
 
-/// Evaluates an integer expression without loads. Results wrap in dtypes narrower than 64 bits. Returns `None` if a
-/// variable has no value, on overflow in 64 bits, and on division by zero. `and`, `or` and selections short-circuit: an
-/// operand that does not matter is not evaluated.
+/// Evaluates an integer or `bool` expression. Results wrap in dtypes narrower than 64 bits. Returns `None` if a
+/// variable has no value, on overflow in 64 bits, on division by zero, for an index that fails its check, for a float
+/// of magnitude 2⁵³ or more, and for operations that the host does not compute, such as loads. `and`, `or` and
+/// selections short-circuit: an operand that does not matter is not evaluated.
 pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
     let value = |expr: &Expr| evaluate_index(expr, value_of);
     let exact = match expr {
@@ -61,7 +63,8 @@ pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> O
     Some(expr.dtype().wrap(exact))
 }
 
-/// Computes an operation on two integers, before wrapping.
+/// Computes an operation on two integers, before wrapping. Returns `None` on overflow in 64 bits and on division by
+/// zero.
 fn integer_operation(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => a.checked_add(b),

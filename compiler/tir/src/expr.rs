@@ -53,7 +53,7 @@ pub enum Expr {
         /// The operand.
         value: Box<Expr>,
     },
-    /// A binary operation. The operands and the result have one dtype. Integers wrap.
+    /// A binary operation. The operands and the result have one dtype, except the amount of a shift. Integers wrap.
     Binary {
         /// The operation.
         op: BinaryOp,
@@ -106,7 +106,8 @@ pub enum Expr {
     },
 }
 
-/// Hashes the contents. Floats are hashed by their bits, so `0.0` and `-0.0` differ.
+/// Hashes the contents, except the dtypes of variables and loads, which follow from their ids. Floats are hashed by
+/// their bits, so `0.0` and `-0.0` have different hashes, although they compare equal.
 impl Hash for Expr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
@@ -371,7 +372,8 @@ impl Expr {
         Expr::Int { value: value as i64, dtype: DType::BOOL }
     }
 
-    /// Creates a constant of any dtype. Integers are truncated; a `bool` is whether the value is not 0.
+    /// Creates a constant of any dtype. For an integer dtype the value is truncated toward zero; for `bool` it is
+    /// whether the value is not 0.
     pub fn number(value: f64, dtype: DType) -> Expr {
         match dtype {
             dtype if dtype.is_float() => Expr::Float { value, dtype },
@@ -405,7 +407,7 @@ impl Expr {
         }
     }
 
-    /// Builds `op(left, right)`. Folds constants and identities of integers.
+    /// Builds `op(left, right)`. Folds most operations on integer constants, and integer identities such as `x + 0`.
     pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
         if let Some(folded) = fold(op, &left, &right) {
             return folded;
@@ -413,7 +415,9 @@ impl Expr {
         Expr::Binary { op, left: Box::new(left), right: Box::new(right) }
     }
 
-    /// Converts to a dtype. Returns the expression itself if it has that dtype.
+    /// Converts to a dtype. Returns the expression itself if it has that dtype. Folds an integer or `bool` constant
+    /// that fits the integer dtype, or, for a float dtype, whose magnitude is below 2⁵²; `uint64` constants are not
+    /// folded.
     pub fn cast(self, dtype: DType) -> Expr {
         match self {
             value if value.dtype() == dtype => value,
@@ -429,7 +433,7 @@ impl Expr {
         }
     }
 
-    /// Builds the `bool` expression `op(left, right)`. Folds integer constants.
+    /// Builds the `bool` expression `op(left, right)`. Folds integer and `bool` constants, except those of `uint64`.
     pub fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
         if let (Some(a), Some(b)) = (left.as_int(), right.as_int())
             && left.dtype() != DType::UINT64
@@ -439,7 +443,7 @@ impl Expr {
         Expr::Compare { op, left: Box::new(left), right: Box::new(right) }
     }
 
-    /// Builds a selection: `then` if `condition` is true, otherwise `otherwise`.
+    /// Builds a selection: `then` if `condition` is true, otherwise `otherwise`. Folds constant conditions.
     pub fn select(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
         match condition.as_int() {
             Some(0) => otherwise,
@@ -450,7 +454,7 @@ impl Expr {
         }
     }
 
-    /// Builds the conjunction of both.
+    /// Builds `self and other`. Folds constant operands.
     pub fn and(self, other: Expr) -> Expr {
         match (self.as_int(), other.as_int()) {
             (Some(0), _) | (_, Some(0)) => Expr::bool(false),
@@ -460,7 +464,8 @@ impl Expr {
         }
     }
 
-    /// Builds a call of an intrinsic whose result has the first argument's dtype, or `bool` for a predicate.
+    /// Builds a call of an intrinsic whose result has the first argument's dtype, or `bool` for `isfinite`, `isinf`
+    /// and `isnan`.
     pub fn call(function: Intrinsic, args: Vec<Expr>) -> Expr {
         let dtype = match function {
             Intrinsic::IsFinite | Intrinsic::IsInf | Intrinsic::IsNan => DType::BOOL,
@@ -565,7 +570,8 @@ fn fits(value: i64, dtype: DType) -> bool {
     }
 }
 
-/// Folds an integer operation: constants, and identities on either side.
+/// Folds an integer operation on two constants (except of `uint64`), or an identity such as `x + 0` or `x * 1`.
+/// Returns `None` if it is neither, if the result does not fit the dtype, or if the constant divisor is not positive.
 fn fold(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Expr> {
     use BinaryOp::*;
     let dtype = left.dtype();

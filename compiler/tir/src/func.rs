@@ -72,8 +72,8 @@ pub struct Buffer {
     /// The strides that the text declares. They are printed, but no access uses them.
     pub strides: Option<Vec<Expr>>,
     /// The layout permutation: for each axis of the buffer, the axis of the program's tensor; none if they are in the
-    /// same order. A device may choose another layout. Printed functions mention it in a comment, and run-time checks
-    /// name the tensor's axes.
+    /// same order. A device may choose another layout. Printed functions mention the permutation in a comment, and
+    /// run-time checks name the tensor's axes.
     pub order: Option<Vec<usize>>,
     /// The memory in which the buffer is.
     pub scope: Scope,
@@ -106,7 +106,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether a buffer is private to a thread or a warp, so that other threads cannot access it.
+    /// Whether a buffer is private to a thread ([`Scope::Local`]) or to a warp ([`Scope::Fragment`]).
     pub fn is_private(self) -> bool {
         matches!(self, Scope::Local | Scope::Fragment(_))
     }

@@ -20,9 +20,9 @@
 //!                                         done[0] = done[0] + 1
 //! ```
 //!
-//! Requires that a loop with `break` is serial or unrolled, and that no exit crosses a block with axes. A thread that
-//! returns skips the rest of its iteration of the loop over threads, so nothing may follow that loop. Guarantees that
-//! every statement runs to its end.
+//! Requires that a loop that `break` or `return` exits is serial, unrolled or a `while`, and that no exit crosses a
+//! block with axes, a predicate or an init. A thread that returns skips the rest of its iteration of the loop over
+//! threads, so nothing may follow that loop. Guarantees that every statement runs to its end.
 //!
 //! Reference: `T.continue_loop` and `T.break_loop` of TVM's `builtin.h`. They apply to the innermost loop, also within
 //! a `T.grid`.
@@ -54,8 +54,8 @@ const WHOLE: i64 = 2;
 /// Eliminates the early exits of a function. `leaves` maps their placeholders to their targets.
 ///
 /// # Errors
-/// If `break` exits a loop that is not sequential, if an exit crosses a block with axes, if `break` or `continue` is
-/// outside of all loops, or if statements follow a loop over threads with `return`.
+/// If `break` or `return` exits a loop that is not sequential, if an exit crosses a block with axes, a predicate or an
+/// init, if `break` or `continue` is outside of all loops, or if statements follow a loop over threads with `return`.
 pub fn without_leaves(func: &PrimFunc, leaves: &Placeholders<Leave>) -> Outcome<PrimFunc> {
     let mut made = func.clone();
     let mut leaver = Leaver { func: &mut made, leaves, around: Vec::new(), function: None };
@@ -71,7 +71,8 @@ pub fn without_leaves(func: &PrimFunc, leaves: &Placeholders<Leave>) -> Outcome<
     Ok(made)
 }
 
-/// Whether a statement is the last one of its iteration, and of the function. An exit there needs no flag.
+/// Whether a statement is the last one of its iteration, so that `continue` needs no flag there, and the last one of
+/// the function, so that `return` needs none.
 #[derive(Clone, Copy)]
 struct Last {
     of_round: bool,
@@ -233,7 +234,7 @@ impl Leaver<'_> {
         Ok((made, cells))
     }
 
-    /// Builds a `while` for `for var in range(start, start + extent)` that ends when one of the flags is set to
+    /// Builds a `while` for `for var in range(start, start + extent)` that also ends when one of the flags is set to
     /// `WHOLE`.
     fn counted(&mut self, (var, start, extent): (VarId, &Expr, &Expr), left: &Cells, body: Stmt) -> Stmt {
         let of = *self.func.var(var);
@@ -292,7 +293,7 @@ impl Leaver<'_> {
     }
 }
 
-/// Sets a flag.
+/// Builds the statement that sets a flag.
 fn state(func: &PrimFunc, cell: BufferId, state: i64) -> Stmt {
     let site = Site { origin: None, operator: func.name };
     func.set_cell(cell, Expr::Int { value: state, dtype: DType::INT32 }, site)

@@ -17,11 +17,13 @@
 //! - A parameter that the body neither reads nor writes (`Param::Handle`, a `T.handle` without `T.match_buffer`) gets
 //!   no argument. `rx-lower` keeps the tensor of that parameter unchanged: for an output that is new memory, zeros, or
 //!   the argument that it shares memory with.
-//! - Printing and reading back gives the same function, up to the numbering of variables and buffers.
+//! - Printing and reading back gives the same function, up to the numbering of variables and buffers, and without index
+//!   checks and source positions.
 //! - After `spmd`, no statement is a barrier or an all-reduce: a loop over all threads is between two barriers, and the
 //!   code outside of such loops is uniform, the same for all threads of a block. A body without barriers whose threads
 //!   read shared memory that others wrote gets the implied ones, as in TVM. Each launch of a function is one body of
-//!   threads with its own memory. Blocks that `spmd` makes bind axes, as TVMScript requires.
+//!   threads with its own memory. A block with axes has an axis for each enclosing loop whose variable it uses, as
+//!   TVMScript requires.
 //! - After `leave`, no statement exits an iteration, a loop or the function: the statements after an exit are under a
 //!   condition.
 //! - A buffer of the scope `Fragment` belongs to a warp. An operation of the whole warp on it is a nest over its

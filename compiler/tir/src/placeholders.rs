@@ -1,5 +1,6 @@
 //! Placeholders for statements that the IR does not have: barriers, all-reduces and early exits. The reader of
-//! `@T.prim_func` creates them, and [`crate::spmd`] and [`crate::leave`] eliminate them.
+//! `@T.prim_func` creates them, as does [`crate::spmd::insert_implied_barriers`]; [`crate::spmd`] and [`crate::leave`]
+//! eliminate them.
 
 use crate::expr::Expr;
 use crate::func::VarId;
@@ -22,7 +23,7 @@ pub struct Problem {
 /// The result of eliminating placeholders.
 pub(crate) type Outcome<T> = Result<T, Problem>;
 
-/// Returns the placeholder that a statement is, with its meaning.
+/// Returns the variable and the meaning of a placeholder; `None` if the statement is no placeholder.
 pub(crate) fn placeholder_of<'m, T>(stmt: &Stmt, placeholders: &'m Placeholders<T>) -> Option<(VarId, &'m T)> {
     match stmt {
         Stmt::Evaluate(Expr::Var { var, .. }) => Some((*var, placeholders.get(var)?)),

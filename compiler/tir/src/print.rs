@@ -28,7 +28,7 @@ pub struct Header<'a> {
 
 /// Prints a function: `@T.prim_func(private=True, s_tir=True)`, then `def …`, ending with a line break.
 ///
-/// A buffer whose shape mentions variables that are no parameters is printed as a `T.handle` with `T.match_buffer`.
+/// A buffer parameter whose shape or strides mention symbols is printed as a `T.handle` with `T.match_buffer`.
 pub fn script(func: &PrimFunc) -> String {
     script_with(func, &Header { name: &func.name, private: true, attributes: "{\"tirx.noalias\": True}" })
 }
@@ -79,10 +79,10 @@ struct Printer<'f> {
     out: String,
     indent: usize,
     names: Names,
-    /// The names of variables and buffers in the open scopes.
+    /// The names of the variables and buffers that are defined so far.
     vars: FxHashMap<VarId, String>,
     buffers: FxHashMap<BufferId, String>,
-    /// The start and extent of each enclosing loop.
+    /// The start and extent of each loop that is printed so far.
     ranges: FxHashMap<VarId, (&'f Expr, &'f Expr)>,
 }
 

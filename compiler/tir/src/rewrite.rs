@@ -46,7 +46,8 @@ pub fn substitute(expr: &Expr, of: &dyn Fn(VarId) -> Option<Expr>) -> Expr {
     })
 }
 
-/// Replaces each top-level expression in a statement by the result of `map`. Binders do not change.
+/// Replaces each outermost expression in a statement and the statements inside it by the result of `map`. Binders do
+/// not change.
 pub fn map_stmt(stmt: &Stmt, map: &mut dyn FnMut(&Expr) -> Expr) -> Stmt {
     struct All<'m>(&'m mut dyn FnMut(&Expr) -> Expr);
     impl MapParts for All<'_> {

@@ -12,8 +12,10 @@
 //! over all threads. The interpreter and the schedules work on this form, and the CUDA code has a barrier between the
 //! loops again.
 //!
-//! Uniform statements, which depend on no thread index and are executed by all threads, are executed once per block.
-//! Private buffers become arrays over the threads. If several threads store to one element, the first of them does.
+//! Uniform loops and conditions around barriers, and stores of uniform values to private buffers, are executed once per
+//! block. A private buffer that differs between threads and is allocated around a barrier becomes an array over
+//! the threads. If a store to shared or global memory has one address for all threads of an axis, only the thread with
+//! index 0 executes it.
 //!
 //! Requires a constant number of threads, and uniform loops and conditions around barriers. Guarantees that no barriers
 //! and all-reduces are left.
@@ -74,7 +76,7 @@ pub type Collectives = Placeholders<Collective>;
 /// A thread axis of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// The axis's tag: `threadIdx.x`.
+    /// The axis's tag, such as `threadIdx.x`.
     pub tag: Name,
     /// The placeholder for the variables of all loops that are bound to the axis, until new loops are built.
     pub var: VarId,
@@ -85,7 +87,9 @@ pub struct Axis {
 /// Converts the function to loops over threads without collective operations.
 ///
 /// # Errors
-/// If the number of threads is not constant, or if a barrier is not reached by all threads of a block.
+/// If the number of threads is not a positive constant, if a loop over threads does not start at 0, if a barrier or
+/// all-reduce is not reached by all threads of a block, if an all-reduce is over an index that is no thread index, or
+/// if a block reduces over threads without an all-reduce.
 pub fn as_loops(func: &PrimFunc, collectives: &Collectives) -> Outcome<PrimFunc> {
     let mut made = func.clone();
     let body = match launches::are_apart(func, collectives) {

@@ -71,7 +71,8 @@ pub enum Stmt {
         /// The position of the assertion.
         site: Site,
     },
-    /// An expression that is evaluated only for its checks.
+    /// An expression that is evaluated only for its checks. While a function is parsed, also a placeholder
+    /// ([`crate::placeholders`]).
     Evaluate(Expr),
 }
 
@@ -112,7 +113,7 @@ pub struct Block {
 pub struct Iter {
     /// The axis's variable.
     pub var: VarId,
-    /// The dependence between the axis's values.
+    /// The dependence between the instances along the axis.
     pub kind: IterKind,
     /// The variable's first value.
     pub start: Expr,
@@ -129,7 +130,7 @@ pub enum IterKind {
     Spatial,
     /// Instances update the same elements (`T.axis.reduce`).
     Reduce,
-    /// Instances depend on the previous ones (`T.axis.scan`, `T.axis.opaque`).
+    /// Instances may depend on the previous ones (`T.axis.scan`, `T.axis.opaque`).
     Ordered,
 }
 
@@ -148,14 +149,15 @@ impl Block {
         self.iters.is_empty() && self.predicate.is_none() && self.init.is_none()
     }
 
-    /// Whether the block is the root block, which allocates the function's buffers.
+    /// Whether the block is a root block, which allocates the function's buffers: it is named `root` and has no axes,
+    /// predicate and init.
     pub fn is_root(&self) -> bool {
         self.name == "root" && self.only_holds()
     }
 
-    /// Returns the block's `init` under the condition that all reduction axes have their first values, as a statement
-    /// in the enclosing loops (TVM `src/s_tir/transform/lower_init_block.cc`). Returns `None` if the block has no
-    /// `init`.
+    /// Returns the block's `init` under the condition that all reduction axes have their first values (TVM
+    /// `src/s_tir/transform/lower_init_block.cc`). The condition compares the axes' bindings; the init still uses the
+    /// axes' variables. Returns `None` if the block has no `init`.
     pub fn beginning(&self) -> Option<Stmt> {
         let init = self.init.clone()?;
         let reduced = self.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
@@ -184,7 +186,8 @@ impl Stmt {
         Stmt::Block(Box::new(Block { name, iters, predicate, allocations, init, body }))
     }
 
-    /// Builds a flat sequence. A single statement is returned as it is.
+    /// Builds a sequence. A member that is a sequence itself is replaced by its statements. A single statement is
+    /// returned as it is.
     pub fn seq(statements: impl IntoIterator<Item = Stmt>) -> Stmt {
         let mut flat = Vec::new();
         for statement in statements {

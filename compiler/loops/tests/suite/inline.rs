@@ -28,7 +28,7 @@ enum Operator {
     Choose(usize, usize),
     /// Multiplies matrices.
     Product(usize, usize),
-    /// Shifts by one element, with 0 at the border.
+    /// Shifts the rows down by one, with zeros in the first row.
     Shift(usize),
     /// Sums overlapping windows of rows.
     WindowedSum(usize),
@@ -148,23 +148,23 @@ fn a_chain_becomes_one_nest() {
 #[test]
 fn expensive_values_are_computed_once() {
     use Operator::*;
-    // Squared in one statement: becomes a `let`.
+    // A value that one statement reads twice becomes a `let`.
     let func = inline(&build(&[Exp(0), Square(2)]));
     assert_eq!(nests(&func), 1);
     let mut lets = 0;
     func.body.walk(&mut |stmt| lets += usize::from(matches!(stmt, Stmt::Let { .. })));
     assert_eq!(lets, 1);
-    // Read by each column of a product: stays a buffer.
+    // A value that each column of a product reads stays a buffer.
     assert_eq!(nests(&inline(&build(&[Exp(0), Product(2, 1)]))), 2);
     // A transposed operand is read in place, and the product stays one product.
     let func = inline(&build(&[Transpose(0), Product(2, 1)]));
     assert_eq!(nests(&func), 1);
     assert_eq!(schedule(&func).gemm_count(), 1);
-    // Read by overlapping windows: stays a buffer.
+    // A value that overlapping windows read stays a buffer.
     assert_eq!(nests(&inline(&build(&[Exp(0), WindowedSum(2)]))), 2);
     // A sum stays a separate nest.
     assert_eq!(nests(&inline(&build(&[SumRows(0), Relu(2)]))), 2);
-    // A sum that is repeated along columns reads each element once a column: stays a buffer.
+    // A sum that is repeated in each column reads its operand once for each column, so the operand stays a buffer.
     assert_eq!(nests(&inline(&build(&[Exp(0), SumRows(2)]))), 2, "each column of the result sums again");
 }
 

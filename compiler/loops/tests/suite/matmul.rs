@@ -128,7 +128,7 @@ proptest! {
         let scheduled = schedule(&func);
         let steps = support::as_func(&scheduled);
         prop_assert_eq!(support::outcome(&func, &dims, 5), support::outcome(&steps, &dims, 5), "{:#?}", scheduled.steps);
-        // Factors that are matrices in memory are scheduled as a product, even if some extents are 1.
+        // Factors that are matrices in memory are scheduled as one product if M or N, and K, have several iterations.
         let plain = matches!(spec.prologue, (Prologue::Nothing, Prologue::Nothing));
         let repeated = spec.batch.iter().any(|axis| axis.0 > 1 && !axis.1 && !axis.2);
         let longer = |at: usize, extent: i64| extent > 1 || spec.symbolic[at];
@@ -161,7 +161,7 @@ fn heads_that_share_a_key_are_rows_of_one_product() {
     assert_eq!(support::outcome(&func, &dims, 5), support::outcome(&support::as_func(&scheduled), &dims, 5));
 }
 
-/// Builds `out[b, s, e] = Σ (weight[b, s, k] / sum[b, s]) * value[b, k, e]`.
+/// Builds `out[b, s, e] = Σ (weight[b, s, k] - sum[b, s]) * value[b, k, e]`.
 #[test]
 fn a_factor_that_is_computed_is_packed_once_for_each_batch() {
     let mut builder = KernelBuilder::new(name("weighted"));

@@ -21,7 +21,7 @@ enum Index {
     N,
     Constant(i64),
     Two(BinaryOp, Box<Index>, Box<Index>),
-    /// Division by a positive constant, or by `n`.
+    /// A quotient or remainder by a positive constant, or by `n`.
     By(BinaryOp, Box<Index>, Option<i64>),
     Choose(CompareOp, Box<Index>, Box<Index>, Box<Index>, Box<Index>),
 }

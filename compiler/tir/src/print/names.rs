@@ -30,7 +30,8 @@ impl Names {
         }
     }
 
-    /// Defines a name like `wanted` that no visible variable has: `i`, then `i_1`.
+    /// Defines a name like `wanted`, or like `otherwise` if that is empty, that is not reserved and that no visible
+    /// variable or buffer has: `i`, then `i_1`.
     pub(super) fn define(&mut self, wanted: &str, otherwise: &str) -> String {
         let base = identifier(wanted, otherwise);
         let mut name = base.clone();
@@ -45,8 +46,8 @@ impl Names {
     }
 }
 
-/// Replaces the characters of `wanted` that identifiers cannot contain by `_`. Returns `otherwise` if `wanted` is
-/// empty.
+/// Replaces the characters of `wanted` that identifiers cannot contain by `_`, and puts a `_` before a leading digit.
+/// Returns `otherwise` if `wanted` is empty.
 pub(super) fn identifier(wanted: &str, otherwise: &str) -> String {
     let mut name: String =
         wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();

@@ -148,7 +148,8 @@ impl<'f> Printer<'f> {
         });
     }
 
-    /// Prints block axes: consecutive axes that are just loops by `T.axis.remap`, all others one by one.
+    /// Prints block axes: two or more consecutive axes that are just loops by one `T.axis.remap`, all others one by
+    /// one.
     fn axes(&mut self, iters: &[Iter]) {
         let mut rest = iters;
         while let Some((first, after)) = rest.split_first() {
@@ -167,7 +168,7 @@ impl<'f> Printer<'f> {
         }
     }
 
-    /// Whether an axis is bound to a loop with the same start and extent.
+    /// Whether a spatial or reduction axis is bound to a loop with the same start and extent.
     fn is_loop(&self, iter: &Iter) -> bool {
         let Expr::Var { var, .. } = &iter.binding else { return false };
         let same = self.ranges.get(var).is_some_and(|(start, extent)| **start == iter.start && **extent == iter.extent);

@@ -1,6 +1,6 @@
 //! *All-reduce*: expands a reduction over the threads of a block (TVM `lower_thread_allreduce`).
 //!
-//! One value with a simple operation becomes a block whose reduction axis is bound to threads, which devices have
+//! One value with `+`, `*`, `min` or `max` becomes a block whose reduction axis is bound to threads, which devices have
 //! primitives for:
 //!
 //! ```text
@@ -8,7 +8,8 @@
 //! for tx: target = sum[0]
 //! ```
 //!
-//! Other combiners exchange the values through shared memory, where each thread reduces all of them:
+//! Other combiners exchange the values through shared memory. Each thread then reduces the values of all threads along
+//! the reduced axes:
 //!
 //! ```text
 //! for tx: shared[tx] = value(tx)
@@ -82,7 +83,7 @@ impl Splitter<'_> {
     }
 
     /// Reduces any values by any combiner: each thread writes its values to shared memory and reduces those of all
-    /// threads.
+    /// threads along the axes `over`.
     fn by_exchange(&mut self, of: &AllReduce, over: &[Axis], values: Vec<Expr>) -> Vec<Part> {
         let extents: Vec<Expr> = self.many().map(|axis| int(axis.extent)).collect();
         let extents = if extents.is_empty() { vec![int(1)] } else { extents };
@@ -155,7 +156,7 @@ fn axis_named(index: &Expr) -> Option<VarId> {
     }
 }
 
-/// Returns the operation if the combiner is one operation on the two operands.
+/// Returns the operation if the combiner is `+`, `*`, `min` or `max` of the two operands, in either order.
 fn operation(of: &AllReduce) -> Option<BinaryOp> {
     let ([left], [right], [combined]) = (&of.operands[0][..], &of.operands[1][..], &of.combined[..]) else {
         return None;

@@ -7,10 +7,11 @@
 //!                                              B[tx] = S[127 - tx]
 //! ```
 //!
-//! Without the barrier, a thread may read an element before another thread writes it. If the threads are executed one
-//! after the other, it always reads too early. Requires a body without collective operations. Guarantees that a barrier
-//! is between a write of such a shared buffer and a later read, and between a read and a later write, also across the
-//! iterations of a loop.
+//! Without the barrier, a thread may read an element before another thread writes it. If the 128 threads are executed
+//! one after the other, threads 0 to 63 read too early here. Requires a body without collective operations. Guarantees,
+//! for each shared buffer whose stores and loads have different or unknown strides along a loop over threads, that a
+//! barrier is between a write and a read in a later statement, and between a read and a write in a later statement,
+//! also across the iterations of a loop.
 
 use super::{Collective, Collectives, is_thread};
 use crate::dim::to_dim;
@@ -23,7 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Dim, Name};
 
-/// Inserts the implied barriers into a body that has no collective operations.
+/// Inserts the implied barriers into a body that has no collective operations. Other bodies do not change.
 pub fn insert_implied_barriers(func: &mut PrimFunc, collectives: &mut Collectives) {
     if !collectives.is_empty() {
         return;
@@ -46,7 +47,7 @@ pub fn insert_implied_barriers(func: &mut PrimFunc, collectives: &mut Collective
     func.body = body;
 }
 
-/// The maximum size of a value that is substituted for its variable.
+/// The maximum number of subexpressions of a value that is substituted for its variable.
 const MAX_PARTS: usize = 256;
 
 /// An access to shared memory, with indices over the variables of loops.
@@ -69,7 +70,8 @@ struct Moves {
 }
 
 impl Moves {
-    /// Whether a thread may read an element that another thread writes: stores and loads have different strides.
+    /// Whether a thread may read an element that another thread writes: there are stores and loads, and their strides
+    /// are not all known and the same.
     fn are_crossed(&self) -> bool {
         let mut all = self.stores.union(&self.loads);
         let is_alike = match (all.next(), all.next()) {
@@ -113,8 +115,8 @@ impl Accesses<'_> {
         self.threads.truncate(depth);
     }
 
-    /// Records the value of a variable, unless it is too large: a chain of `let`s that each use the previous one twice
-    /// grows exponentially.
+    /// Records the value of a variable, unless it is too large, or uses a variable whose value is: a chain of `let`s
+    /// that each use the previous one twice grows exponentially.
     fn name(&mut self, var: VarId, value: &Expr) {
         let value = self.expr(value);
         let (mut parts, mut is_read) = (0, true);
@@ -185,7 +187,7 @@ impl Accesses<'_> {
     }
 }
 
-/// Returns the largest extent of a loop over `threadIdx.x`, with its tag.
+/// Returns the largest constant extent of a loop over `threadIdx.x`, with its tag; `None` if that is not above 1.
 fn most_lanes(body: &Stmt) -> Option<(Name, i64)> {
     let mut found: Option<(Name, i64)> = None;
     body.walk(&mut |stmt| {
@@ -208,7 +210,8 @@ struct Placer<'f> {
 }
 
 impl Placer<'_> {
-    /// Inserts barriers into a statement. `in_lanes` is whether a loop over `threadIdx.x` encloses it.
+    /// Inserts barriers into a statement. Outside of loops over `threadIdx.x`, operations on fragments are executed in
+    /// the first thread of each warp. `in_lanes` is whether such a loop encloses the statement.
     fn stmt(&mut self, stmt: Stmt, in_lanes: bool) -> Stmt {
         if !in_lanes && self.is_of_warps(&stmt) {
             return self.by_first_lane(stmt);
@@ -230,7 +233,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Ends a loop's iteration with a barrier if the next iteration may write an element that this one reads.
+    /// Ends a loop's iteration with a barrier if it reads and writes one of the buffers, since the next iteration may
+    /// write an element that this one reads, or read one that this one writes.
     fn round(&mut self, body: Stmt) -> Stmt {
         let effects = self.effects(&body);
         if effects.read.is_disjoint(&effects.written) { body } else { Stmt::seq([body, self.wait()]) }
@@ -273,7 +277,8 @@ impl Placer<'_> {
         matches!(inner, Stmt::Store { .. }) && effects.read.iter().chain(&effects.written).any(is_fragment)
     }
 
-    /// Executes the statement in the first thread of each warp.
+    /// Executes the statement in the first thread of each warp: under a new loop over `threadIdx.x`, if its index is a
+    /// multiple of 32. Without any such loop in the function, the statement does not change.
     fn by_first_lane(&mut self, stmt: Stmt) -> Stmt {
         let Some((tag, extent)) = self.lanes else { return stmt };
         let int = |value| Expr::Int { value, dtype: DType::INT32 };

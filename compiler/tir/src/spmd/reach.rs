@@ -24,7 +24,8 @@ struct Loop {
     kind: LoopKind,
 }
 
-/// Adds an axis to each block with axes for each enclosing loop variable that it uses. Returns the new body.
+/// Adds an axis to each block with axes for each loop, between it and the next enclosing block with axes, whose
+/// variable its init or body uses. Returns the new body.
 pub(super) fn with_axes_for_loops(func: &mut PrimFunc, body: &Stmt) -> Stmt {
     Reach { func, loops: Vec::new() }.stmt(body)
 }

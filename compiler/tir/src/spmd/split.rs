@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Name};
 
-/// The maximum size of a `let` value that is substituted for its variable. Larger values keep the variable.
+/// The maximum number of subexpressions of a value that is substituted for its `let` variable or block axis.
 const SMALL: usize = 64;
 
 /// Splits the function's body; returns the new body.
@@ -43,7 +43,7 @@ pub(super) enum Part {
 struct Content {
     /// The placeholder of the first collective operation.
     together: Option<VarId>,
-    /// Whether it contains a uniform store to a private buffer, which is executed once.
+    /// Whether it contains a uniform store to a private buffer, which is executed once per block.
     once: bool,
     /// Whether it contains operations that each thread executes.
     each: bool,
@@ -52,8 +52,8 @@ struct Content {
 }
 
 impl Content {
-    /// Whether the statement must be split: it contains a collective operation, or both uniform and per-thread
-    /// operations.
+    /// Whether the statement must be split: it contains a collective operation, or a uniform store to a private buffer
+    /// together with per-thread operations or a loop over threads.
     fn is_mixed(&self) -> bool {
         self.together.is_some() || (self.once && (self.each || self.threads))
     }
@@ -66,9 +66,10 @@ pub(super) struct Splitter<'f> {
     collectives: &'f Collectives,
     /// The values of variables whose binders are gone.
     pub(super) values: FxHashMap<VarId, Expr>,
-    /// Private buffers that live longer than one loop over threads. Their leading indices are those of the thread.
+    /// Private buffers that differ between threads and outlive a loop over threads. Their leading indices are those of
+    /// the thread.
     own: FxHashSet<BufferId>,
-    /// Shared buffers that are allocated inside per-thread code.
+    /// Shared and global buffers that are allocated inside per-thread code.
     hoisted: Vec<BufferId>,
     /// The name of the enclosing block.
     operator: Name,
@@ -98,8 +99,8 @@ impl Splitter<'_> {
         content
     }
 
-    /// Finds the private buffers that are allocated outside of per-thread code, so that they outlive a loop over
-    /// threads.
+    /// Finds the buffers whose contents differ between threads and that are allocated outside of per-thread code, so
+    /// that they outlive a loop over threads.
     fn find_own(&mut self, stmt: &Stmt) {
         if !self.content(stmt).is_mixed() {
             return;
@@ -118,7 +119,7 @@ impl Splitter<'_> {
             // INVARIANT: allocations are indices of the table.
             let buffer = &mut self.func.buffers[id.0 as usize];
             buffer.shape = extents.iter().cloned().chain(buffer.shape.drain(..)).collect();
-            // The strides describe the memory of one thread, which no other code depends on.
+            // The declared strides describe the memory of one thread, without the new axes. No access uses them.
             buffer.strides = None;
         }
     }
@@ -128,7 +129,7 @@ impl Splitter<'_> {
         self.axes.iter().filter(|axis| axis.extent > 1)
     }
 
-    /// Returns the indices of the current thread.
+    /// Returns the indices of the current thread along the axes with more than one thread.
     pub(super) fn thread(&self) -> Vec<Expr> {
         self.many().map(|axis| self.func.var_expr(axis.var)).collect()
     }
@@ -254,14 +255,15 @@ impl Splitter<'_> {
         (buffer, Stmt::Store { buffer, indices: self.thread(), value, site })
     }
 
-    /// Holds the pieces in an unnamed block that allocates the buffers.
+    /// Joins the pieces in an unnamed block that allocates the buffers.
     pub(super) fn with_buffers(&mut self, allocations: Vec<BufferId>, parts: Vec<Part>) -> Stmt {
         let body = self.assembled(parts);
         Stmt::holding(name(""), allocations, body)
     }
 
     fn block(&mut self, block: &Block, at: VarId) -> Outcome<Vec<Part>> {
-        // Axes with uniform bindings stay. Axes that depend on threads are substituted.
+        // Axes with uniform bindings stay. Axes that depend on threads are substituted, or spilled if their values are
+        // large or read memory.
         let mut iters = Vec::new();
         let (mut keeping, mut stores) = (Vec::new(), Vec::new());
         for iter in &block.iters {
@@ -314,9 +316,9 @@ impl Splitter<'_> {
         })
     }
 
-    /// Rewrites a statement of per-thread code and removes its loops over threads. If several threads would store to
-    /// the same shared or global element, only the first one of them does. `control` is the set of axes along which
-    /// threads diverge in reaching the statement.
+    /// Rewrites a statement of per-thread code and removes its loops over threads. If neither the indices of a store to
+    /// shared or global memory nor the branches around it depend on an axis, only the thread with index 0 along that
+    /// axis stores. `control` is the set of axes along which threads diverge in reaching the statement.
     fn alone(&mut self, stmt: &Stmt, control: Axes) -> Outcome<Stmt> {
         Ok(match stmt {
             Stmt::Seq(parts) => {
@@ -430,8 +432,8 @@ impl Splitter<'_> {
     }
 
     /// Joins the pieces to one statement. Per-thread pieces between two barriers become one loop over threads, unless a
-    /// piece may access memory that another thread wrote in the same loop. There the loop is split, where TVM inserts a
-    /// barrier, too.
+    /// piece reads shared or global memory that an earlier piece of the loop writes, or writes memory that one reads or
+    /// writes. There the loop is split, where TVM inserts a barrier, too.
     fn assembled(&mut self, parts: Vec<Part>) -> Stmt {
         let mut made = Vec::new();
         let mut group: Vec<Stmt> = Vec::new();
@@ -463,7 +465,8 @@ impl Splitter<'_> {
         Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private())
     }
 
-    /// Builds a loop over all threads, with new variables.
+    /// Builds loops over all threads around the statements of `group`, with new variables, and empties `group`. Returns
+    /// `None` if it is empty.
     fn over_threads(&mut self, group: &mut Vec<Stmt>) -> Option<Stmt> {
         if group.is_empty() {
             return None;

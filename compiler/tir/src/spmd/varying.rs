@@ -22,7 +22,7 @@ pub struct Varying {
 
 impl Varying {
     /// Analyzes statements of a function. A private buffer differs along an axis if a stored value or index does, or if
-    /// only some threads execute the store.
+    /// only some threads execute the store. The result of an all-reduce is treated as different along all axes.
     pub fn of(func: &PrimFunc, statements: &[Stmt], axes: &[Axis], collectives: &Collectives) -> Varying {
         let mut vars = FxHashMap::default();
         let mut all = 0;
@@ -71,7 +71,7 @@ impl Varying {
     }
 
     /// Returns the axis of a loop over threads that has fewer iterations than the axis has threads, so that some
-    /// threads do not execute it.
+    /// threads do not execute it; the empty set if there is none. A loop of unknown extent counts as shorter.
     pub(super) fn left_out(axes: &[Axis], tag: &str, extent: &Expr) -> Axes {
         let shorter = |axis: &Axis| *axis.tag == *tag && extent.as_int().is_none_or(|own| own < axis.extent);
         axes.iter().position(shorter).map_or(0, |at| 1 << at)
@@ -82,7 +82,7 @@ struct Search<'f> {
     varying: Varying,
     axes: &'f [Axis],
     collectives: &'f Collectives,
-    /// Whether the last iteration of the analysis found anything.
+    /// Whether the last iteration of the analysis found a variable or buffer that differs along one more axis.
     is_new: bool,
 }
 

@@ -8,7 +8,8 @@ use rx_tir::expr::{BinaryOp, Expr};
 use rx_tir::func::{BufferId, Param, PrimFunc, VarId};
 use rx_tir::stmt::{Block, Stmt};
 
-/// Converts steps to a function over the same parameters. A matrix product becomes three loops.
+/// Converts steps to a function over the same parameters. A matrix product becomes loops over its batch axes and three
+/// loops inside them, and a windowed sum a loop for each axis and tap.
 pub fn as_func(scheduled: &Scheduled) -> PrimFunc {
     let mut func = scheduled.func.clone();
     let body = steps(&mut func, &scheduled.steps);
@@ -111,7 +112,8 @@ fn element(func: &PrimFunc, buffer: BufferId, address: Expr) -> Vec<Expr> {
     indices
 }
 
-/// Draws values for all parameters of a function: small integers, so that sums are exact in any order.
+/// Returns values for all parameters of a function: `dims` for the scalars, and tensors of small integers, from −4 to
+/// 4, so that sums are exact in any order.
 pub fn arguments(func: &PrimFunc, dims: &[(&str, i64)], seed: u64) -> (Vec<Tensor>, Vec<Scalar>) {
     let value = |var: VarId| {
         let text = func.var(var).name;
@@ -142,7 +144,7 @@ pub fn arguments(func: &PrimFunc, dims: &[(&str, i64)], seed: u64) -> (Vec<Tenso
     (tensors, scalars)
 }
 
-/// Runs a function and returns the contents of all its buffers, or the error message.
+/// Runs a function and returns the bytes of all its buffer parameters, or the error message.
 pub fn outcome(func: &PrimFunc, dims: &[(&str, i64)], seed: u64) -> Result<Vec<Vec<u8>>, String> {
     let (mut tensors, scalars) = arguments(func, dims, seed);
     run(func, &mut tensors, &scalars).map_err(|error| error.to_string())?;
