@@ -37,8 +37,8 @@ impl Input {
         })
     }
 
-    /// Like [`Input::upload`], but consumes the argument: the CPU backend takes over the tensor's memory without a
-    /// copy.
+    /// Like [`Input::upload`], but consumes the argument: a device whose memory is the host's takes over the tensors'
+    /// memory without a copy.
     ///
     /// # Errors
     /// Returns an error if memory is exhausted.
@@ -89,11 +89,11 @@ impl Drawing<'_> {
         dim.substitute(&|symbol| self.symbols.get(&symbol).copied().map(Dim::constant)).as_constant()
     }
 
-    /// Draws an argument for parameter number `at`. Integers that index the dims `indexed` are less than the smallest
-    /// of these dims.
+    /// Draws an argument for parameter number `at`. The elements of a tensor that index the dims `indexed` are less
+    /// than the smallest of these dims whose value is known.
     ///
     /// # Errors
-    /// Returns an error for a type that cannot be drawn, and for unknown dims.
+    /// Returns an error for a type that cannot be drawn, and for unknown or negative dims.
     pub fn draw(&self, at: usize, ty: &StructInfo, indexed: &[Dim]) -> Result<Input, Undrawable> {
         let missing = |why: &str| Err(Undrawable::Type(why.to_owned()));
         match ty {

@@ -79,8 +79,10 @@ fn described(row: &ModuleRow) -> String {
     }
 }
 
-/// Chooses a module: the one called `wanted`, otherwise the only one, otherwise the only one that has the function
-/// `entry` (or `main`). Functions outside of classes count as a module if no class is plausible.
+/// Chooses a module: the one called `wanted`, otherwise the only one. If there are several, chooses the only one that
+/// has a Relax function `entry` (or `main`); if none has, the only one that has any function of this name; if none has
+/// and no `entry` is given, the only one that has a public Relax function. Functions outside of classes count as a
+/// module, but a class takes precedence.
 ///
 /// # Errors
 /// Returns an error if there is no module called `wanted`, or if several are plausible.
@@ -135,7 +137,8 @@ fn only(rows: &[ModuleRow]) -> Option<&ModuleRow> {
     }
 }
 
-/// Returns the module with this label, or the only one whose class has this name.
+/// Returns the module with this label. A class whose name is unique has its name as label; otherwise its name gives an
+/// error that lists the candidates.
 fn called(rows: &[ModuleRow], wanted: &str) -> Result<ModuleRow, Unchosen> {
     if let Some(row) = rows.iter().find(|row| row.label == wanted) {
         return Ok(row.clone());

@@ -30,7 +30,8 @@ const INTERPRETED: i64 = 1_000_000;
 /// The maximum number of arithmetic operations of a function that is run at all.
 const MOST_OPERATIONS: i64 = 100_000_000_000;
 
-/// The relative and absolute tolerance for floats of 16 bits or fewer (`NARROW`), and for wider ones (`WIDE`).
+/// The relative and absolute tolerance for floats: `NARROW` if one of the two programs computes with floats of 16 bits
+/// or fewer, otherwise `WIDE`.
 const NARROW: f64 = 2e-2;
 const WIDE: f64 = 1e-4;
 
@@ -54,8 +55,9 @@ pub struct File<'w> {
     pub file: FileId,
 }
 
-/// Runs every public Relax function of `before` that `after` also has, and compares the results. In the function of
-/// `bound`, some parameters were replaced by constants.
+/// Runs every public Relax function of `before` and the function of the same name in `after`, and compares the results.
+/// A function that `after` does not have is [`Verdict::NotRun`]. In the function of `bound`, some parameters were
+/// replaced by constants.
 pub fn compare_functions(before: File<'_>, after: File<'_>, bound: Option<&Bound>, seed: u64) -> Vec<(Name, Verdict)> {
     let public = before.workspace.functions(before.file).into_iter();
     let public = public.filter(|function| function.kind == FunctionKind::Relax && !function.private);
@@ -91,8 +93,9 @@ struct Side<'w> {
 }
 
 impl<'w> Comparison<'w> {
-    /// # Errors
+    /// Finds and lowers the function `name` before and after the pass.
     ///
+    /// # Errors
     /// Returns the reason why the two cannot be compared.
     fn of(
         before: File<'w>,
@@ -145,8 +148,9 @@ impl<'w> Comparison<'w> {
         Verdict::NotRun(reason.unwrap_or_default())
     }
 
-    /// Returns the parameters for which arguments are drawn, including raw weights. They have the names from before the
-    /// pass and the types after it, which may be more precise.
+    /// Returns the parameters for which arguments are drawn, including raw weights. If neither function takes prepared
+    /// weights, they have the names from before the pass and the types after it, which may be more precise. If one
+    /// does, they are the parameters of the other function; if both do, the inputs and the raw weights of the old one.
     fn params(&self) -> Vec<(Name, StructInfo)> {
         match (&self.old.preparing, &self.new.preparing) {
             (None, None) => types(&self.old.function, &self.new.function),
@@ -179,8 +183,8 @@ impl<'w> Comparison<'w> {
         let work = work.ok_or(Unable::Never("it computes too much, or how much is not known".to_owned()))?;
         let draw = || arguments(&self.old.function, params, self.bound, &drawing, open, integers);
         let given = draw().map_err(Unable::SoFar)?;
-        // Symbols that only the new function has get their values from `symbols`; the old function reads its symbols
-        // from its arguments.
+        // Each function gets from `symbols` the values of its own parameters' symbols, and reads those that are not in
+        // `symbols` from its arguments.
         let left = self.old.run(given, symbols, work).map_err(Unable::SoFar)?;
         // The same seed gives the same arguments.
         let given = draw().map_err(Unable::SoFar)?;
@@ -226,8 +230,8 @@ struct Preparing {
     inputs: usize,
 }
 
-/// Returns the weight transforms of a function before and after a pass, if they differ: only one side takes prepared
-/// weights, or the two sides prepare them differently.
+/// Returns the weight transforms of a function before and after a pass, if the pass changed the function and they
+/// differ: only one side takes prepared weights, or the two sides prepare them differently.
 fn prepares(before: File<'_>, after: File<'_>, old: &Function, new: &Function) -> (Option<Name>, Option<Name>) {
     if is_unchanged(before, after, new.name) {
         return (None, None);
@@ -267,9 +271,10 @@ fn is_unchanged(before: File<'_>, after: File<'_>, name: Name) -> bool {
 }
 
 impl Preparing {
-    /// # Errors
+    /// Finds and lowers the function `transform`, which prepares the weights of `function`.
     ///
-    /// Returns an error if the transform cannot be lowered.
+    /// # Errors
+    /// Returns an error if the transform is missing or cannot be lowered.
     fn of(file: File<'_>, function: &Function, transform: Name) -> Result<Preparing, String> {
         let prepares = file.function(transform).ok_or_else(|| format!("`{transform}` is gone"))?;
         let raw = prepares.params.first().and_then(|(_, ty)| ty.as_tuple()).unwrap_or_default().to_vec();
@@ -311,7 +316,7 @@ impl File<'_> {
             .map_err(|problems| problems.first().map_or_else(String::new, |problem| problem.message.clone()))
     }
 
-    /// Returns the number of arithmetic operations of a function for these values of symbols.
+    /// Returns the number of arithmetic operations of a function for these values of symbols; other symbols count as 8.
     fn operations(&self, name: Name, symbols: &NameMap<i64>) -> Option<i64> {
         let row = self.workspace.stats(self.file).into_iter().find(|row| row.name == name)?;
         let FunctionOrLoops::Relax(stats) = row.stats else { return None };

@@ -65,8 +65,8 @@ fn divide(op: BinaryOp, element: Element, a: i64, b: i64) -> Option<i64> {
     })
 }
 
-/// Computes `base` to the power of `exponent`, wrapped. A negative exponent truncates toward 0, so for example `2 **
-/// -1` is 0. Returns `None` for 0 to a negative power.
+/// Computes `base` to the power of `exponent`, wrapped. With a negative exponent the result is truncated toward 0: for
+/// example, 2 to the power of −1 is 0. Returns `None` for 0 to a negative power.
 pub(crate) fn int_pow(element: Element, base: i64, exponent: i64) -> Option<i64> {
     if exponent < 0 && element != Element::U64 {
         return match base {

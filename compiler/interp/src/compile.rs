@@ -128,8 +128,8 @@ impl<'f> Compiler<'f> {
     }
 
     fn step_of(&mut self, stmt: &Stmt) -> Result<Step> {
-        // Only stores and assertions have sites. Use the first one inside the statement for the other expressions in
-        // it.
+        // Of the statements, only stores and assertions have sites. Use the first one inside the statement for the
+        // other expressions in it.
         if let Some(site) = first_site(stmt) {
             self.set_site(site);
         }

@@ -1,4 +1,5 @@
-//! Implementations of [`Intrinsic`]s in `f64`. The caller rounds the results to the dtype.
+//! Implementations of [`Intrinsic`]s, in `f64` for floats and in `i64` for integers. Except for [`next_after`], the
+//! caller rounds or wraps the results to the dtype.
 
 use rx_tensor::Element;
 use rx_tir::Intrinsic;
@@ -88,6 +89,7 @@ pub(crate) fn of_int(function: Intrinsic, element: Element) -> Option<fn(i64) ->
 }
 
 /// Returns the value of this dtype that is adjacent to `from` in the direction of `to`, or `to` if they are equal.
+/// Returns NaN if one of the two is NaN.
 pub(crate) fn next_after(element: Element, from: f64, to: f64) -> f64 {
     if from.is_nan() || to.is_nan() {
         return f64::NAN;

@@ -2,7 +2,8 @@
 //!
 //! The code prefers simplicity to speed. Every index is checked. Each operation rounds to its dtype: floats are
 //! computed in `f64` and then rounded, which gives the correctly rounded result of `+ - * / sqrt` for the narrower
-//! float dtypes; integers wrap. Memory that the function has not written reads as NaN, or as an unusual integer.
+//! float dtypes; integers wrap. A local buffer that the function has not written reads as NaN, `True` or an unusual
+//! integer.
 //!
 //! A [`Program`] is a function with resolved names and dtypes; [`run`] creates one and runs it once.
 //!
@@ -44,8 +45,9 @@ pub struct Limits<'a> {
 /// both in order.
 ///
 /// # Errors
-/// If the arguments do not match the parameters, or the function performs an invalid operation. The contents of the
-/// buffers are then unspecified.
+/// If the function cannot be translated ([`Program::new`]), the arguments do not match the parameters, memory for a
+/// local buffer is missing, or the function performs an invalid operation. The contents of the buffers are then
+/// unspecified.
 pub fn run(func: &PrimFunc, buffers: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
     Program::new(func)?.run(buffers, scalars, Limits::default()).map(drop)
 }

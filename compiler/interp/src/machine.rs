@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 /// The error is boxed, so that a value or an error fits in two registers.
 type Result<T> = std::result::Result<T, Box<RunError>>;
 
-/// The number of iterations between two checks of the limits.
+/// The maximum number of iterations between two checks of the limits.
 const ITERATIONS_PER_CHECK: u64 = 1 << 14;
 
 impl Program {
@@ -21,8 +21,8 @@ impl Program {
     /// parameter and one scalar for each scalar parameter, both in order.
     ///
     /// # Errors
-    /// If the arguments do not match the parameters, or the function performs an invalid operation. The contents of the
-    /// buffers are then unspecified.
+    /// If the arguments do not match the parameters, memory for a local buffer is missing, a limit is reached, or the
+    /// function performs an invalid operation. The contents of the buffers are then unspecified.
     pub fn run(
         &self,
         buffers: &mut [Tensor],

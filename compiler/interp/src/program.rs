@@ -51,7 +51,7 @@ pub(crate) enum Step {
 /// An instance of a block (TIR `BlockRealize`).
 #[derive(Debug)]
 pub(crate) struct BlockStep {
-    /// The slots of the axes, with the values bound to them.
+    /// The slots of the axes that do not share the slot of a loop variable, with the values bound to them.
     pub bindings: Vec<(usize, Int)>,
     pub predicate: Option<Int>,
     /// Local buffers, whose contents are undefined at the start of each instance.

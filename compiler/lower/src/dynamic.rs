@@ -19,7 +19,8 @@ use rx_loops::TargetInfo;
 use rx_ops::{Arg, CallInfo, Problem, Schema};
 use std::sync::Arc;
 
-/// A call of an operator that is lowered at run time. Each operand is a register or a literal.
+/// A call of an operator that is lowered at run time. Each operand is in a register, or its value is known at compile
+/// time.
 #[derive(Clone, Debug)]
 pub struct DynamicCall {
     /// The operator.
@@ -33,7 +34,8 @@ pub struct DynamicCall {
 /// An argument of a dynamic call.
 #[derive(Clone, Debug)]
 pub enum DynamicArgument {
-    /// An attribute or literal of the source. Its symbols get their values at run time.
+    /// An argument without a register: an attribute, a literal, another value known at compile time, or an absent
+    /// argument. Its symbols get their values at run time.
     Written(Argument),
     /// The operand register with this index among those that the instruction reads.
     Register(usize),
@@ -113,8 +115,9 @@ impl DynamicCall {
 }
 
 impl Specialized {
-    /// Converts a value to an operand: a tensor becomes a parameter, any other value a literal. A number gets the dtype
-    /// `scalar`, if there is one.
+    /// Converts a value to an operand: a tensor becomes a parameter, a tuple a tuple of operands, any other value a
+    /// literal (a shape for `R.reshape` becomes a variable). A number gets the dtype `scalar`, if there is one,
+    /// otherwise int64 or float64. Returns `None` for the null value.
     fn operand(&mut self, actual: &Actual, scalar: Option<DType>) -> Option<Expr> {
         let prim = |value, dtype, known| {
             let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: known });
@@ -211,7 +214,7 @@ fn inferred(schema: &'static Schema, arguments: &[Argument]) -> Result<StructInf
     })
 }
 
-/// Converts a scalar operand to a constant tensor of rank 0 with the same dtype.
+/// Converts a literal scalar operand to a constant tensor of rank 0 with the same dtype.
 fn scalar_to_tensor(argument: &mut Argument) {
     let Argument::Operand(expr) = argument else { return };
     let StructInfo::Prim(info) = &expr.ty else { return };

@@ -9,12 +9,12 @@
 //! Fusion has three stages:
 //!
 //! 1. *Epilogues*: an elementwise kernel that is the only reader of a reduction's result is merged into the reduction
-//!    (for example a convolution followed by its normalization and activation). A schedule can then keep each element in
-//!    a register.
+//!    (for example a convolution followed by its normalization and activation). A schedule can then keep each element
+//!    in a register.
 //! 2. *Chains*: several kernels that the device can schedule as one (attention) are merged (`chain`).
-//! 3. *Prologues*: an injective kernel whose outputs are read exactly once, all by the same kernel, is merged into that
-//!    kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their reads is decided
-//!    later (`rx_loops::inline`).
+//! 3. *Prologues*: an injective kernel whose outputs are each read at most once, all by the same kernel, is merged into
+//!    that kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their reads is
+//!    decided later (`rx_loops::inline`).
 //!
 //! A view between two kernels does not prevent fusion if the consumer can read the tensor under its shape before the
 //! view (`reshape`), or can run over that shape, with the view moved after it (`sink`). A kernel that only moves
@@ -50,10 +50,10 @@ use rustc_hash::FxHashMap;
 use rx_loops::TargetInfo;
 use smallvec::SmallVec;
 
-/// The maximum number of buffers of a merged kernel: devices limit the size of an argument list.
+/// The maximum number of buffer parameters of a merged kernel: devices limit the size of an argument list.
 const MAX_BUFFERS: usize = 48;
 
-/// The maximum number of loop nests of a merged kernel. Every later pass visits all of them, so this bounds the total
+/// The maximum number of loop nests of a merged kernel. Every later pass visits all of them, so this bounds the compile
 /// time.
 const MAX_NESTS: usize = 64;
 
@@ -73,7 +73,8 @@ pub(crate) fn remove_dead_code(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| dead::remove(procedure, program, context));
 }
 
-/// Replaces kernels that keep elements in order by views, and makes each view of a view refer to the original tensor.
+/// Replaces kernels that keep elements in order by views, makes each view of a view refer to the original tensor, then
+/// removes dead code.
 pub(crate) fn find_views(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| {
         procedure.code = with_views(std::mem::take(&mut procedure.code), &mut FxHashMap::default(), program);
@@ -256,8 +257,8 @@ fn join(code: &mut Block, at: usize, reader: &Reader, reads: &mut [u32], program
     code.put(reader.at, merged);
 }
 
-/// Rewrites the consumer of a view so that it reads the producer's output directly. Returns `None` where an index would
-/// need a division.
+/// Rewrites the consumer of a view so that it reads the producer's output directly. Returns `None` where the rewrite is
+/// not possible ([`Rewrite::Reshape`]), for example because an index would need a division.
 fn without_view(
     producer: &Instruction,
     view: &Instruction,
@@ -285,8 +286,8 @@ fn without_view(
     Some(Instruction { origin: consumer.origin, operation })
 }
 
-/// Returns the only reader of the reduction at `at`, if that reader is an epilogue: an elementwise kernel over the same
-/// elements.
+/// Returns the only reader of the reduction at `at`, which must have one output, if that reader is an epilogue: an
+/// elementwise kernel over the same elements.
 fn epilogue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let [_] = outputs.as_slice() else { return None };
@@ -327,8 +328,8 @@ fn prologue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Opt
 }
 
 /// Returns the readers of the kernel at `at`, if the kernel only moves elements and may be duplicated into all of them:
-/// there are at least two and at most [`MAX_READERS`], all are injective, and nothing reads the output outside this
-/// block.
+/// there are at least two and at most [`MAX_READERS`], all are injective and in this block, each reads the output (or
+/// its view) once, and nothing else reads it.
 fn readers_of_move(code: &Block, at: usize, reads: &[u32], program: &Program) -> Vec<Reader> {
     let Some(Operation::Kernel { kernel, outputs, .. }) = code[at].as_ref().map(|one| &one.operation) else {
         return Vec::new();
@@ -392,8 +393,8 @@ fn through_view(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     }
 }
 
-/// Returns the only kernel of the block that reads the outputs of the kernel at `at`. Each output is read at most once,
-/// directly or through a view.
+/// Returns the only kernel of the block that reads the outputs of the kernel at `at`. Each output must be read at most
+/// once; it may be read through a view if no other output is read.
 fn only_reader(code: &Block, at: usize, reads: &[u32]) -> Option<Reader> {
     let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let mut only: Option<Reader> = None;

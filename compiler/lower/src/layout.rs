@@ -9,7 +9,7 @@
 //!
 //! Requires a device that reads several channels of a pixel in one access ([`TargetInfo::channel_vector_width`]). Only
 //! weights, and tensors that only kernels write and read, may change; the kernels that use them are rewritten
-//! (`rewrite`). The axes before the channels keep their order.
+//! (`rewrite`). The other axes keep their order.
 //!
 //! Guarantees that no value that enters or leaves a procedure changes its layout, and that no kernel is added that only
 //! transposes an activation.
@@ -20,7 +20,7 @@
 //!   channel axes of data, weight and result. In other nests, axes of two tensors correspond if the same loop indexes
 //!   both.
 //! - `registers` finds the tensors of a procedure whose layout may change. `groups` finds sets of tensors that change
-//!   together: it propagates from a convolution's data through elementwise kernels, windows and reductions.
+//!   together: it propagates from a convolution's data and result through elementwise kernels, windows and reductions.
 //! - `cost` decides whether a group changes: the bytes that are loaded uncoalesced must decrease.
 //! - `weights` transposes each weight once, by a procedure whose result is memoized.
 //!

@@ -2,9 +2,10 @@
 //!
 //! A [`Program`] is the form that every device runs. It consists of procedures, whose instructions work on registers,
 //! and kernels, which are functions in the loop-level IR (TensorIR). [`lower()`] builds a program from an entry
-//! function and all functions reachable from it, with one kernel per operator. The [`steps`] of the pass pipeline then
-//! optimize it: kernel fusion (`fuse`), channels-last layouts (`layout`) and the static memory plan (`plan`). The crate
-//! depends on no device: a device states which rewrites are profitable through [`TargetInfo`].
+//! function and all functions reachable from it, with one kernel per call of an operator that is computed by loops. The
+//! [`steps`] of the pass pipeline then optimize it: kernel fusion (`fuse`), channels-last layouts (`layout`) and the
+//! static memory plan (`plan`). The crate depends on no device: a device states which rewrites are profitable through
+//! [`TargetInfo`].
 //!
 //! For example:
 //!
@@ -14,7 +15,7 @@
 //!     z = R.nn.relu(y)          lower:             r2 = kernel relu(r1)
 //!     return z                                     return r2
 //!
-//!                               fuse_producers:    r2 = kernel fused_add_relu(r0, r0); return r2
+//!                               fuse_producers:    r2 = kernel fused_add_relu(r0); return r2
 //! ```
 //!
 //! - Memory that the module allocates explicitly is not allocated here. A prim_func that writes into a tensor defines a
@@ -23,8 +24,8 @@
 //! - A call whose operand types are not fully known (`R.Tensor(ndim=2)`, `R.Any`) keeps its operator
 //!   (`Operation::Dynamic`). At run time the types of its values determine a separate program, which is cached
 //!   ([`dynamic`]).
-//! - Kernels with equal bodies share one function ([`Loops`]). Everything that creates or changes a function depends
-//!   only on its key and is requested through [`Queries`], so that a database can cache the answers
+//! - The functions of kernels are shared and compared by content ([`Loops`]). Most operations that create or change a
+//!   function depend only on a key and are requested through [`Queries`], so that a database can cache the answers
 //!   (`docs/decisions/0012-kernels-keyed-by-content.md`).
 //! - `Operation::Bound` reports the values of variables; only [`lower_watched`] emits it.
 //!
@@ -32,13 +33,13 @@
 //!
 //! - Every register is written exactly once on every path. A kernel reads its inputs and writes its outputs, and has no
 //!   other effect.
-//! - Different kernels have different names.
+//! - After the last step, kernels with different functions have different names.
 //! - No step adds a division to an index: a view that would need one remains a kernel boundary.
-//! - A chain (`fuse::chain`) contains no value that a kernel outside it reads. It is fused only if the device can
-//!   schedule it as one kernel. The CPU and the interpreter have no chains.
-//! - A layout change alters no value that leaves its procedure, and adds no kernel that only transposes an activation.
-//!   For devices that do not request a layout, programs do not change. Run-time checks report the axes of the source
-//!   program.
+//! - No kernel outside a chain (`fuse::chain`) reads a value between the chain's two products. The chain is fused only
+//!   if the device can schedule it as one kernel. The CPU and the interpreter have no chains.
+//! - The step `AssignLayouts` changes the layout of no value that leaves its procedure, and adds no kernel that only
+//!   transposes an activation. It changes no program for devices that do not request a layout. Run-time checks report
+//!   the axes of the source program.
 //! - Outputs share memory only if their lifetimes do not overlap. A value that may outlive its procedure has separate
 //!   memory.
 

@@ -7,9 +7,10 @@
 //!     z = R.reshape(y, [8])             r2 = view(r1)
 //! ```
 //!
-//! Each expression is lowered to a `Known`: a register, or a value known at compile time. The submodules lower calls of
-//! operators (`call`, `kernel`), of prim_funcs (`call_tir`, `memory`) and of packed functions (`packed`), operators
-//! that run on the host (`host`), calls whose types are not fully known (`open`), and shape heaps (`shape_heap`).
+//! Each expression is lowered to a `Known`: a register, or a value or function known at compile time. The submodules
+//! lower calls of operators (`call`, `kernel`), of prim_funcs (`call_tir`, `memory`) and of packed functions
+//! (`packed`), operators that run on the host (`host`), calls whose types are not fully known (`open`), and shape heaps
+//! (`shape_heap`).
 
 mod call;
 mod call_tir;
@@ -61,7 +62,8 @@ pub struct Problem {
 /// Lowers the function `entry` and all functions that it calls to a program.
 ///
 /// # Errors
-/// Returns an error for each construct that has no lowering.
+/// Returns one error if the module has no Relax function `entry`. Otherwise returns an error for each construct that
+/// has no lowering: an unknown operator or function, a prim_func that cannot be run, a shape that is not known.
 pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
     program(module, entry, false, false)
 }
@@ -292,7 +294,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// Reports the value of a variable if this is a watched program.
+    /// Emits [`Operation::Bound`] for a variable, if the program is watched and the variable is bound to a value.
     fn bound(&mut self, variable: Name, known: &Known) {
         let has_value = !matches!(known, Known::Broken | Known::Global(_) | Known::Closure(..));
         if self.lowerer.watched && has_value && variable.as_str() != "_" {
@@ -386,7 +388,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
     }
 }
 
-/// Returns the most precise type that all given types have in common.
+/// Returns a type that includes all given types. Tensors of different types keep the rank and the dtype where these are
+/// equal; tuples of equal length are joined field by field; all other types that differ give `R.Object`.
 fn common(mut types: impl Iterator<Item = StructInfo>) -> StructInfo {
     let first = types.next().unwrap_or(StructInfo::Object);
     types.fold(first, |common, ty| match (&common, &ty) {

@@ -1,4 +1,5 @@
-//! Assigns kernel names: kernels with equal functions share a name, and different kernels have different names.
+//! Assigns kernel names: kernels with equal functions share a name, and kernels with different functions have different
+//! names.
 
 use crate::loops::Loops;
 use crate::program::Program;

@@ -7,16 +7,16 @@
 //! r3 = kernel h(r2)            r3 in storage 0      # r1 is dead
 //! ```
 //!
-//! The lifetime belongs to a class of registers: views and tuples keep the tensors that they are made of alive. A
-//! register that may outlive the procedure, or that is passed to other code (calls, closures, branches), has separate,
-//! reference-counted memory.
+//! The lifetime belongs to a class of registers: views and tuples keep the tensors that they are made of alive. An
+//! output that may outlive the procedure, that is passed to other code (calls, closures, branches), or that a kernel in
+//! a branch computes, has separate, reference-counted memory.
 //!
 //! Reference: TVM's `src/relax/transform/static_plan_block_memory.cc`.
 
 use crate::program::{Instruction, Operation, Procedure, Register, StorageId, StorageSize};
 use rx_ir::Pool;
 
-/// Assigns a storage to every output of `procedure` that may share memory.
+/// Assigns a storage to every output that may share memory, of the kernels in the outermost block of `procedure`.
 pub fn plan(procedure: &mut Procedure) {
     let lifetimes = Lifetimes::of(procedure);
     let mut pool: Pool<Vec<StorageSize>> = Pool::default();
@@ -37,14 +37,14 @@ pub fn plan(procedure: &mut Procedure) {
     procedure.storages = pool.into_storages();
 }
 
-/// Returns the free storage that fits `size` best, or a new one.
+/// Returns the free storage that fits `size` best, or a new storage if none is free.
 fn take(pool: &mut Pool<Vec<StorageSize>>, size: StorageSize) -> usize {
     let bytes = constant_bytes(std::slice::from_ref(&size));
     let fit = |_: usize, sizes: &Vec<StorageSize>| {
         Some(match (sizes.contains(&size), constant_bytes(sizes), bytes) {
             (true, ..) => (0, 0),
-            // Prefers the smallest storage that is large enough, otherwise the one that grows least. (The minimum of
-            // these pairs is taken.)
+            // If no free storage has held a tensor of this shape and dtype: the smallest one that is large enough,
+            // otherwise the one that grows least. (The minimum of these pairs is taken.)
             (false, Some(have), Some(need)) if have >= need => (1, have - need),
             (false, Some(have), Some(need)) => (2, need - have),
             _ => (3, 0),
@@ -62,7 +62,8 @@ fn take(pool: &mut Pool<Vec<StorageSize>>, size: StorageSize) -> usize {
     }
 }
 
-/// Returns the size in bytes of the largest of `sizes`, or `None` if one of them is symbolic.
+/// Returns the size in bytes of the largest of `sizes`, or `None` if one of them is symbolic or does not fit in 64
+/// bits.
 fn constant_bytes(sizes: &[StorageSize]) -> Option<u64> {
     let bytes = |size: &StorageSize| {
         let count = size
@@ -78,7 +79,7 @@ fn constant_bytes(sizes: &[StorageSize]) -> Option<u64> {
 struct Lifetimes {
     /// By register: another member of its class. A root is its own parent.
     parents: Vec<u32>,
-    /// By root: the index of the last instruction that reads a member.
+    /// By root: the index of the last instruction that reads a member, 0 if none does.
     last: Vec<usize>,
     /// By root: whether a member may outlive the procedure or is passed to other code.
     escapes: Vec<bool>,

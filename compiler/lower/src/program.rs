@@ -45,15 +45,17 @@ pub struct Program {
 /// A kernel: a function of the loop-level IR whose parameters are input buffers, output buffers and scalars.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The function. Kernels with equal functions share it.
+    /// The function.
     pub loops: Loops,
-    /// The unique name in the program: the function's name, with a number if others have the same.
+    /// The name. The last step of the pipeline makes it unique per function: the last component of the function's name,
+    /// with a number if another function or a procedure has that name. Until then it is the function's name.
     pub name: Name,
-    /// The Relax statements that the kernel computes: one before fusion, several after it.
+    /// The Relax statements that the kernel computes: one before fusion, those of all merged kernels after it. Empty
+    /// for kernels that a step adds.
     pub origins: SmallVec<[Origin; 1]>,
-    /// The number of its leading buffer parameters that are inputs; the other buffers are outputs.
+    /// The number of leading buffer parameters that are inputs; the other buffer parameters are outputs.
     pub inputs: usize,
-    /// Whether the device schedules it as it is, so that no step merges anything into it.
+    /// Whether it is a fused chain (attention): the device schedules it as it is, so no step merges anything into it.
     pub whole: bool,
 }
 
@@ -330,7 +332,8 @@ pub struct Output {
     pub shape: Arc<[Dim]>,
     /// The element type.
     pub dtype: DType,
-    /// The storage that holds it. `None` means separate memory: the output may outlive the procedure.
+    /// The storage that holds it. `None` means separate memory: the memory plan has not run, the kernel is in a branch,
+    /// or the output may outlive the procedure or be read by other code (a call, a closure, a branch).
     pub storage: Option<StorageId>,
 }
 

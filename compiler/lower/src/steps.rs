@@ -1,5 +1,5 @@
-//! The pass pipeline of the back end: transforms a program with one kernel per operator into the kernels that a device
-//! runs.
+//! The pass pipeline of the back end: transforms a program as [`crate::lower()`] builds it, with one kernel per
+//! operator call, into the kernels that a device runs.
 //!
 //! [`STEPS`] lists all steps in order. Every step preserves the values that a program computes. `rx_build::to_module`
 //! shows the program after any step.
@@ -96,8 +96,8 @@ fn steps(optimized: bool) -> impl Iterator<Item = &'static Step> {
     STEPS.iter().filter(move |step| optimized || step.always)
 }
 
-/// Runs the steps on a program that [`crate::lower()`] built. Without target
-/// information, only the steps of a reference run.
+/// Runs the steps on a program that [`crate::lower()`] built; without target information, only the steps of a reference
+/// run.
 pub fn run(program: &mut Program, target_info: Option<&dyn TargetInfo>) {
     run_each(program, target_info, &mut |_, _| ());
 }
@@ -138,8 +138,8 @@ pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     program
 }
 
-/// Removes kernels that are never called, and gives different kernels different names, as the last step does. It is
-/// used to show a program before that step.
+/// Removes kernels that are never called, and names the others as the last step does: different functions get different
+/// names. It is used to show a program before that step.
 pub fn name_kernels(program: &mut Program) {
     fuse::drop_unused(program);
     names::assign(program);

@@ -153,7 +153,8 @@ impl<B: Backend> Executor<B> {
     /// Calls the entry function.
     ///
     /// # Errors
-    /// If an argument does not match its parameter's type, or an instruction fails.
+    /// If the program has no function, the number or the types of the arguments do not match the parameters, an
+    /// instruction fails, or a limit is exceeded.
     pub fn run(&mut self, arguments: Vec<Value<B::Memory>>, symbols: &Symbols) -> Result<Value<B::Memory>, RunError> {
         self.start(arguments, symbols, 1, &mut None)
     }
@@ -212,7 +213,7 @@ impl<B: Backend> Executor<B> {
     /// Downloads a result from the device.
     ///
     /// # Errors
-    /// If the device has failed.
+    /// If the device has failed, or the value contains a tuple that is too large to be walked.
     pub fn download(&mut self, value: &Value<B::Memory>) -> Result<Output, RunError> {
         // No storages are needed: the memory plan never puts returned tensors into a frame's storage.
         self.download_value(value, &Vec::new())

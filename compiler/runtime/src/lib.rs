@@ -7,12 +7,13 @@
 //!
 //! The interpreter is always compiled in; the features `cpu` and `cuda` add the other devices.
 //!
-//! - An [`Observer`] receives an event for each kernel and each binding. If it measures time, the device finishes each
-//!   kernel before it starts the next. A run without an observer has no overhead from this.
+//! - An [`Observer`] receives an event for each kernel (except in calls that are lowered at run time) and, in a watched
+//!   program, for each binding. If it measures time, the device finishes each kernel before it starts the next. A run
+//!   without an observer has no overhead from this.
 //! - Calls between procedures use a stack on the heap (`executor::calls`), not the native stack: tail calls become
 //!   loops, and the memory of suspended calls is bounded (`executor::room`).
-//! - A pure function with the attribute `rx.once` is evaluated again only if its arguments differ from those of the
-//!   previous call. The pass `KeepRawEntry` sets the attribute on the function that prepares weights.
+//! - The last result of a pure function with the attribute `rx.once` is cached, and returned by a call with identical
+//!   arguments. The pass `KeepRawEntry` sets the attribute on the function that prepares weights.
 //!
 //! # Invariants
 //!
@@ -21,8 +22,8 @@
 //!   the checker proved.
 //! - A run with [`Limits`] (iterations, bytes) terminates. Each instruction and each iteration of a loop counts. The
 //!   interpreter counts while it runs. Compiled code is counted before it runs if its arguments determine the count
-//!   (`rx_loops::iterations`); iterations of `while` and of loops with computed extents are counted by the compiled code
-//!   itself. A `while` of a CUDA thread ends after 2³² iterations.
+//!   (`rx_loops::iterations`); iterations of `while` and of loops with computed extents are counted by the compiled
+//!   code itself. A `while` of a CUDA thread ends after 2³² iterations.
 
 mod backend;
 mod constant;

@@ -43,7 +43,7 @@ pub trait Memory<D>: Sized {
     /// Copies the tensor of this dtype and shape that the memory contains to the host.
     ///
     /// # Errors
-    /// If the device has failed.
+    /// If the device has failed, the tensor is larger than the memory, or there is not enough host memory.
     fn download(&self, device: &mut D, dtype: DType, shape: &[i64]) -> Result<Tensor, RunError>;
 }
 

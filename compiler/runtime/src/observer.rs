@@ -25,10 +25,10 @@ pub struct KernelRun<'r> {
 }
 
 /// Receives the events of a run in order ([`crate::Executor::run_observed`]), including those inside calls, branches
-/// and recursion.
+/// and recursion. Kernels of calls that are lowered at run time are not reported.
 pub trait Observer {
     /// Whether [`Observer::kernel`] is called with each kernel's time. The device then finishes each kernel before it
-    /// starts the next. Otherwise the run is as fast as one without an observer.
+    /// starts the next. Otherwise the run does not wait for kernels.
     fn is_timing(&self) -> bool {
         true
     }
@@ -36,8 +36,8 @@ pub trait Observer {
     /// Called after a kernel ran, with its time. Only if [`Observer::is_timing`].
     fn kernel(&mut self, run: &KernelRun<'_>);
 
-    /// Called after each kernel. Unless [`Observer::is_timing`], an asynchronous device may not have finished the
-    /// kernel yet.
+    /// Called after each kernel that did not fail. Unless [`Observer::is_timing`], an asynchronous device may not have
+    /// finished the kernel yet.
     fn passed(&mut self) {}
 
     /// Called when the statement at `origin` has bound `variable` to `value`. Only programs from

@@ -10,8 +10,8 @@ use rx_tensor::{Scalar, Tensor};
 /// The maximum number of elements of an argument.
 const MOST_ELEMENTS: i64 = 1 << 27;
 
-/// Returns values for the symbolic dims of parameters, in the order in which to try them: all different, all equal, and
-/// all 1, which fits most constraints.
+/// Returns values for the symbolic dims of parameters, in the order in which to try them: different values (4, 6, 8, …
+/// for the first nine symbols), all 4, all 16, and all 1, which fits most constraints.
 pub(super) fn small_values(params: &[(Name, StructInfo)]) -> Vec<NameMap<i64>> {
     let mut symbols: Vec<Name> = Vec::new();
     for (_, ty) in params {
@@ -40,7 +40,8 @@ pub(super) fn own_symbols(function: &Function, symbols: &NameMap<i64>) -> NameMa
     own
 }
 
-/// Returns the old function's parameters with the new function's types, which may be more precise.
+/// Returns the old function's parameters with the new function's types, which may be more precise. The parameters
+/// correspond by position if the functions have equally many, otherwise by name.
 pub(super) fn types(old: &Function, new: &Function) -> Vec<(Name, StructInfo)> {
     let all_there = old.params.len() == new.params.len();
     let of = |(at, (param, own)): (usize, &(Name, StructInfo))| {
@@ -92,8 +93,8 @@ impl Integers {
     }
 }
 
-/// Whether a type consists of integers of unknown purpose: a vector or scalar of integers, or a shape with unknown
-/// dims.
+/// Whether a type contains integers of unknown purpose: an integer tensor of rank 0, 1 or unknown rank, a shape with
+/// unknown dims, or a scalar that is not the value of a symbol.
 pub(super) fn integers_of_choice(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tensor(tensor) => {
@@ -109,7 +110,7 @@ pub(super) fn integers_of_choice(ty: &StructInfo) -> bool {
 /// Draws arguments of these types; parameters in `bound` get their constants.
 ///
 /// # Errors
-/// Returns an error for a parameter that cannot be drawn.
+/// Returns an error for a parameter that cannot be drawn or has more than [`MOST_ELEMENTS`] elements.
 pub(super) fn arguments(
     old: &Function,
     types: &[(Name, StructInfo)],
@@ -178,7 +179,8 @@ fn choose(input: &mut Input, ty: &StructInfo, integers: Integers, beside: &[i64]
     }
 }
 
-/// Completes a type that is not fully known: a missing dtype becomes `open`, and missing extents become 2.
+/// Completes a type that is not fully known: a missing dtype becomes `open`, missing extents become 2, and a missing
+/// rank becomes 2.
 pub(super) fn concrete(ty: &StructInfo, open: DType) -> StructInfo {
     match ty {
         StructInfo::Tensor(tensor) if tensor.shape.dims().is_none() || tensor.dtype.is_none() => {

@@ -13,13 +13,13 @@
 //! - A chain begins at one sum of products and ends at another. All direct and indirect readers of the first, views
 //!   included, are members of the chain, and the second is the last member. At least one member between them is a
 //!   reduction.
-//! - Kernels after the end belong to the chain if each is the only reader of its predecessor and reads at most one
+//! - Kernels after the end may belong to the chain if each is the only reader of its predecessor and reads at most one
 //!   input element per output element, by cheap arithmetic (`is_light`: no reduction, no call such as `exp`).
-//! - Kernels before the chain belong to it if only members read them and they are of this kind (moves, scales, casts),
+//! - Other producers may belong to it if only members read them and they are of this kind (moves, scales, casts),
 //!   or if their elements depend only on their indices (iota, causal masks) and are cheap.
 //! - The numbers of members are limited by the constants of this file.
 //! - The device accepts the merged function as one kernel ([`rx_loops::TargetInfo`]), after its loops have been
-//!   split along common axes (`delinearize`).
+//!   split along common axes (`delinearize`) and its temporaries inlined.
 //!
 //! Guarantees that the program is unchanged where the device declines. Kernels are matched by their loops, not by their
 //! names.
@@ -44,7 +44,7 @@ use smallvec::smallvec;
 /// The maximum number of kernels from the first matmul to the second, both included.
 const MAX_BETWEEN: usize = 16;
 
-/// The maximum number of kernels of a chain.
+/// The maximum number of kernels of a chain, not counting those after the second matmul.
 const MAX_KERNELS: usize = 40;
 
 /// The maximum number of kernels after the second matmul.
@@ -73,8 +73,8 @@ pub(super) fn join(
 /// Networks repeat their layers, so most chains are looked up.
 pub(super) type Asked = FxHashMap<Loops, Option<Loops>>;
 
-/// Fuses the nests of a merged function into common loops. Returns `None` where the device does not schedule the result
-/// as one kernel.
+/// Splits the loops of a merged function along common axes and inlines its temporaries ([`united`]). Returns `None`
+/// where the device does not schedule the result as one kernel.
 fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops> {
     let answer = asked.entry(loops.clone()).or_insert_with(|| {
         let one = rewritten(context.queries, &Rewrite::Unite { loops: loops.clone() })?;
@@ -88,7 +88,7 @@ pub(super) fn united(func: &PrimFunc) -> PrimFunc {
     rx_loops::simplify(&rx_loops::inline_all(&delinearize(&rx_loops::simplify(func))))
 }
 
-/// The members of a chain, as ascending positions in the block.
+/// The members of a chain, as positions in the block.
 struct Chain {
     /// From the first matmul to the second, both included.
     between: Vec<usize>,
@@ -148,8 +148,8 @@ impl Chain {
     }
 }
 
-/// Collects up to [`MAX_AFTER`] kernels after `last`. Each is the only reader of its predecessor and reads at most one
-/// element per element.
+/// Collects up to [`MAX_AFTER`] kernels after `last`. Each is the only reader of its predecessor and is light
+/// ([`Properties::is_light`]).
 fn after(code: &Block, last: usize, reads: &[u32], program: &Program) -> Vec<usize> {
     let (mut found, mut at) = (Vec::new(), last);
     while found.len() < MAX_AFTER
@@ -162,8 +162,8 @@ fn after(code: &Block, last: usize, reads: &[u32], program: &Program) -> Vec<usi
     found
 }
 
-/// Collects the producers that the chain may compute itself: light kernels that only members read, and kernels without
-/// tensor inputs, which may be recomputed anywhere.
+/// Collects the producers that the chain may compute itself: light kernels that only members read, and the kernels of
+/// [`of_places`], which may be recomputed anywhere. Stops at [`MAX_KERNELS`] members.
 fn front(
     code: &Block,
     between: &[usize],
@@ -202,8 +202,8 @@ fn maker(code: &Block, register: Register) -> Option<usize> {
     Some(at)
 }
 
-/// Collects the kernels that depend on no tensor except the results of other such kernels: their elements depend only
-/// on their indices (iota, causal mask).
+/// Collects the cheap kernels ([`Properties::is_cheap`]) that depend on no tensor except the results of other such
+/// kernels: their elements depend only on their indices (iota, causal mask).
 fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     let mut found = FxHashSet::default();
     for at in 0..code.len() {
@@ -264,7 +264,7 @@ fn function<'p>(code: &Block, at: usize, program: &'p Program) -> Option<&'p Pro
 }
 
 /// Returns the kernels that read the outputs of the kernel at `at`, directly or through views. Returns `None` if
-/// another kind of instruction, or an instruction outside the block, reads them.
+/// another kind of instruction, or an instruction outside the block, reads them, or if the procedure returns them.
 fn all_readers(code: &Block, at: usize, reads: &[u32]) -> Option<Vec<usize>> {
     let Operation::Kernel { outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let mut found = Vec::new();
@@ -288,8 +288,8 @@ fn all_readers(code: &Block, at: usize, reads: &[u32]) -> Option<Vec<usize>> {
     Some(found)
 }
 
-/// Merges the kernels at the positions `members` into one instruction, to be put at the last of them. Returns `None`
-/// where the device does not schedule the result as one kernel.
+/// Merges the kernels at the positions `members`, in ascending order, into one instruction, to be put at the last of
+/// them. Returns `None` where two of them cannot be merged, or the device does not schedule the result as one kernel.
 fn together(
     code: &Block,
     members: &[usize],
@@ -348,7 +348,7 @@ fn as_kernel(
 /// Builds a kernel that copies a tensor of shape `from` into one of shape `to`, in row-major order, with the values of
 /// its scalar parameters. Its loops are the common factors of both shapes, so no index needs a division. For example,
 /// `[6, 4]` viewed as `[2, 12]` has the loops `a < 2, b < 3, c < 4`: the kernel stores
-/// `out[a, b * 4 + c] = x[a * 3 + b, c]`.
+/// `out[a, b * 4 + c] = x[a * 3 + b, c]`. Returns `None` where [`common_splits`] finds no such factors.
 pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(PrimFunc, Vec<Scalar>)> {
     let mut builder = KernelBuilder::new(name(""));
     let [x, out] = ["x", "out"].map(|text| builder.param(text, to, dtype));
@@ -359,8 +359,8 @@ pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(Pri
     Some((reshaped(&func, x, (from, &splits), true)?, scalars))
 }
 
-/// Returns the coarsest shape of which both shapes are regroupings: `[6, 4]` and `[2, 12]` give `[2, 3, 4]`. Returns
-/// `None` where no such shape is found.
+/// Returns the coarsest shape of which both shapes are regroupings, without extents of 1: `[6, 4]` and `[2, 12]` give
+/// `[2, 3, 4]`. Returns `None` where no such shape is found.
 fn common_splits(a: &[Dim], b: &[Dim]) -> Option<Vec<Dim>> {
     let moves = |dim: &&Dim| dim.as_constant() != Some(1);
     let (mut a, mut b) = (a.iter().filter(moves).cloned(), b.iter().filter(moves).cloned());

@@ -91,8 +91,8 @@ fn block(
     code
 }
 
-/// Turns the `dead` outputs of a function into temporaries and removes stores to buffers that are never loaded. Returns
-/// `None` where a symbol takes its value from an extent of a dead output only.
+/// Turns the `dead` outputs of a function into temporaries and removes stores to temporaries that are never loaded.
+/// Returns `None` where a symbol takes its value from an extent of a dead output only.
 pub(super) fn without_outputs(func: &PrimFunc, inputs: usize, dead: &[bool]) -> Option<PrimFunc> {
     let mut result = func.clone();
     let outputs: Vec<BufferId> = func.buffer_params().skip(inputs).collect();

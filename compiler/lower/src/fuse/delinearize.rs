@@ -25,7 +25,7 @@ use rx_tir::{Block, Expr, Stmt};
 /// The maximum number of splits in a function.
 const MAX_CUTS: usize = 32;
 
-/// Splits axes of the function's temporaries until no index of a temporary can be split further.
+/// Splits axes of the function's temporaries until none can be split further, or [`MAX_CUTS`] were split.
 pub(super) fn delinearize(func: &PrimFunc) -> PrimFunc {
     let (mut func, mut symbols) = (func.clone(), Symbols::default());
     for _ in 0..MAX_CUTS {
@@ -44,7 +44,7 @@ fn cut_one(func: &PrimFunc, symbols: &mut Symbols) -> Option<PrimFunc> {
             continue;
         }
         for axis in 0..func.buffer(buffer).shape.len() {
-            // The candidate factors are the coefficients in the axis' indices, the largest first.
+            // The candidate factors are the coefficients above 1 in the axis' indices, the largest first.
             let found = factors.get(&(buffer, axis)).into_iter().flatten();
             let mut bases: Vec<i64> = found.copied().filter(|factor| *factor > 1).collect();
             bases.sort_unstable_by(|a, b| b.cmp(a));
@@ -165,7 +165,7 @@ struct Cutting<'s> {
     by: i64,
     /// The extents of the outer and the inner axis.
     extents: [Expr; 2],
-    /// Whether a statement was found whose index cannot be split.
+    /// Whether a statement was found that uses the buffer outside a nest or with an index that cannot be split.
     failed: bool,
 }
 
@@ -231,7 +231,8 @@ impl Cutting<'_> {
     }
 
     /// Rewrites a nest whose indices on the axis are `places`. An index that is the variable of a loop over the whole
-    /// axis splits that loop in two. Returns `None` where an index has another form that cannot be split.
+    /// axis splits that loop in two. Returns `None` where such a loop cannot be split, or an index has another form
+    /// that cannot be split.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block, places: &[Expr]) -> Option<Stmt> {
         let whole = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
         let (mut block, mut new_loops, mut splits) = (block.clone(), uncut(loops), Splits::default());

@@ -30,8 +30,8 @@ struct Epilogue<'f> {
 }
 
 impl Epilogue<'_> {
-    /// Whether all stores of a statement satisfy [`Epilogue::store`]. `in_block` is whether the statement is in a block
-    /// with axes.
+    /// Whether a statement consists of loops around blocks with axes, and all stores in these blocks satisfy
+    /// [`Epilogue::store`]. `in_block` is whether the statement is in a block with axes.
     fn statement(&mut self, stmt: &Stmt, in_block: bool) -> bool {
         match stmt {
             Stmt::Seq(statements) => statements.iter().all(|one| self.statement(one, in_block)),
@@ -42,7 +42,8 @@ impl Epilogue<'_> {
         }
     }
 
-    /// Whether the loads of `along` buffers are at the store's indices, from buffers of the same shape.
+    /// Whether the loads of `along` buffers are at the store's indices, from buffers of the same shape, and each
+    /// element is stored once. Adds the stored buffer to `along` if the value loads from an `along` buffer.
     fn store(&mut self, buffer: BufferId, indices: &[Expr], value: &Expr) -> bool {
         let (mut reads, mut follows) = (false, true);
         value.walk(&mut |part| {

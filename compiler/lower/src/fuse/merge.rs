@@ -24,8 +24,8 @@ use rx_tir::{Expr, Stmt};
 use smallvec::SmallVec;
 
 /// Returns the instruction that computes the consumer's outputs from the inputs of both kernels. Returns `None` where
-/// the merged kernel would have more than [`MAX_BUFFERS`] buffers or [`MAX_NESTS`] nests, or where a symbol would no
-/// longer be an extent of a parameter.
+/// the merged kernel would have more than [`MAX_BUFFERS`] buffer parameters or [`MAX_NESTS`] nests, or where a symbol
+/// would no longer be an extent of a parameter.
 pub(super) fn merge(
     producer: &Instruction,
     consumer: &Instruction,
@@ -54,8 +54,8 @@ fn kernel_of<'p>(instruction: &Instruction, program: &'p Program) -> Option<&'p 
     }
 }
 
-/// The registers of a pair, numbered in the order of their first use. So the merged kernel, a key of the cache, does
-/// not depend on the numbers of the program's registers.
+/// The registers of a pair, numbered in the order of their first use. So the [`Pair`], a key of the cache, does not
+/// depend on the numbers of the program's registers.
 #[derive(Default)]
 struct Registers(SmallVec<[Register; 16]>);
 
@@ -193,8 +193,8 @@ impl Joined {
         }
     }
 
-    /// Adds the input parameter for `register`, unless there is one already. Its extents are translated in
-    /// [`Joined::adopt`].
+    /// Adds the input parameter for `register`, unless there is one with the same dtype and rank already. Its extents
+    /// are translated in [`Joined::adopt`].
     fn input(&mut self, register: Register, from: &Part, buffer: BufferId) {
         let same = |(known, own): &&(Register, BufferId)| {
             let own = self.func.buffer(*own);

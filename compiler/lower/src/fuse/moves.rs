@@ -34,7 +34,7 @@ impl Move {
     }
 }
 
-/// Whether a kernel only copies elements, at indices that do not depend on memory.
+/// Whether a kernel is one nest that only copies elements, loaded at indices that do not depend on memory.
 pub(super) fn is_move(func: &PrimFunc) -> bool {
     Move::of(func).is_some()
 }

@@ -17,11 +17,10 @@ pub(crate) struct Properties {
     pub(crate) is_view: bool,
     /// Whether it contains a sum of products of elements of different tensors: a matmul or a convolution.
     pub(crate) is_product: bool,
-    /// Whether each element depends on at most one loaded element, by arithmetic cheap enough to be repeated at every
-    /// read.
+    /// Whether it is cheap (`is_cheap`) and each stored value contains at most one load.
     pub(crate) is_light: bool,
-    /// Whether each element is computed by arithmetic cheap enough to be repeated at every read: it calls no function
-    /// such as `exp`.
+    /// Whether each element is computed by arithmetic cheap enough to be repeated at every read: there is no reduction
+    /// (`is_injective`) and no call of a function such as `exp`.
     pub(crate) is_cheap: bool,
     /// Whether an index in it is checked at run time.
     pub(crate) is_checked: bool,

@@ -13,8 +13,9 @@
 //! Where several dims are one, the loop over the view's dim is split. Guarantees that no index is divided: a kernel
 //! that would need a division is not rewritten.
 //!
-//! Requires a buffer without strides. A loop that is split must bind one block axis directly and run over the whole
-//! view dim; the inner extents must be constants.
+//! Requires a buffer without strides. A loop that is split must bind one block axis directly, and the inner extents
+//! must be constants. A symbolic extent of the loop must be the extent of the view's dim; a constant one must be a
+//! multiple of the product of the inner extents.
 
 use rustc_hash::FxHashMap;
 use rx_base::Dim;
@@ -33,8 +34,9 @@ pub struct Group {
     pub(super) to: Range<usize>,
 }
 
-/// Rewrites the function to read its input `buffer` under the shape `from` instead of `to`. Returns `None` where an
-/// index would need a division. `is_cut` is whether one dim of the tensor may be several dims of the view.
+/// Rewrites the function to read its input `buffer` under the shape `from` instead of `to`. `is_cut` is whether one dim
+/// of the tensor may be several dims of the view. Returns `None` where the shapes have no reassociation groups, a group
+/// is not allowed by `is_cut`, the buffer has strides, or an index would need a division.
 pub(super) fn reshaped(
     func: &PrimFunc,
     buffer: BufferId,
@@ -54,8 +56,9 @@ pub(super) fn reshaped(
     (!reshaping.failed).then_some(reshaping.func)
 }
 
-/// Partitions two shapes into reassociation groups; dims of extent 1 belong to none. For example, `[n, 4, 8]` and
-/// `[n, 32]` give `n:n` and `[4, 8]:[32]`. Returns `None` where a group would have several dims on both sides.
+/// Partitions two shapes into reassociation groups; dims of extent 1 before, between and after the groups belong to
+/// none. For example, `[n, 4, 8]` and `[n, 32]` give `n:n` and `[4, 8]:[32]`. Returns `None` where a group would have
+/// several dims on both sides, or the element counts are not known to be equal.
 pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
     let product = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |all, dim| &all * dim);
     let is_one = |dim: &Dim| dim.as_constant() == Some(1);
@@ -125,8 +128,9 @@ impl Reshaping<'_> {
         found
     }
 
-    /// Rewrites a nest that reads the buffer. Splits the loops over the view dims of n:1 groups. Returns `None` where a
-    /// load has an index on such a dim that is neither a loop variable nor a constant.
+    /// Rewrites the loads of the buffer in a nest. Splits the loops over the view dims of n:1 groups. Returns `None`
+    /// where a load has an index on such a dim that is neither a block axis nor a constant, or where an axis cannot be
+    /// split or would have to be split in two ways.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block) -> Option<Stmt> {
         let mut indices: Vec<Vec<Expr>> = Vec::new();
         let mut collect = |expr: &Expr| {
@@ -257,7 +261,8 @@ pub(super) fn inner(from: &[Dim], group: &Group) -> Option<Vec<i64>> {
 }
 
 /// Returns the extents of the loops that a loop of the given extent is split into, outermost first. `inner` are all but
-/// the first. `dim` is the extent of the view's dim: a symbolic extent must equal it.
+/// the first. `dim` is the extent of the view's dim: a symbolic extent must equal it. A constant extent must be a
+/// multiple of the product of `inner`.
 pub(super) fn split_extents(extent: &Expr, dim: &Expr, inner: Vec<i64>) -> Option<Vec<Expr>> {
     let dtype = extent.dtype();
     let below: i64 = inner.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent))?;

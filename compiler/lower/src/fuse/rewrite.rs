@@ -67,7 +67,8 @@ pub enum Rewrite {
         /// The function.
         loops: Loops,
     },
-    /// Simplifies a function, and inlines its temporaries that have one reader.
+    /// Simplifies a function, and inlines the temporaries whose inlining repeats no expensive work
+    /// (`rx_loops::inline`).
     Simplify {
         /// The function.
         loops: Loops,

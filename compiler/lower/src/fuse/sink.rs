@@ -64,7 +64,7 @@ struct Sinking<'p> {
     /// By register number: the shape, if a kernel of this block computes the register.
     shapes: Vec<Option<Arc<[Dim]>>>,
     types: &'p mut Vec<StructInfo>,
-    /// The results of reductions, and of the elementwise kernels that follow them under the same shape.
+    /// The results of reductions with one output, and the outputs of the kernels that were sunk.
     sums: FxHashSet<Register>,
     /// The emitted views, by the register that they define.
     views: FxHashMap<Register, View>,
@@ -197,7 +197,8 @@ impl Sinking<'_> {
 }
 
 /// Rewrites an elementwise function to run over the shape `before` of the tensor that `input` views. Returns the
-/// function and the buffers whose shape changed to `before`.
+/// function and the buffers whose shape changed to `before`. Returns `None` where a nest cannot be rewritten, a changed
+/// buffer has strides or is also read at other indices, or a symbol would no longer be an extent of a parameter.
 pub(super) fn sunk(
     func: &PrimFunc,
     input: BufferId,
@@ -248,7 +249,8 @@ struct Sunk<'g> {
 }
 
 impl Sunk<'_> {
-    /// Rewrites a statement. Sets `failed` if it contains anything but the nests that [`Sunk::nest`] accepts.
+    /// Rewrites a statement. Sets `failed` if it is not a nest that [`Sunk::nest`] accepts, or a sequence or block of
+    /// such nests.
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
         if let Some((loops, block)) = nest_of(stmt) {
             let loops: Vec<VarId> = loops.iter().map(|(var, _)| *var).collect();
@@ -315,9 +317,9 @@ impl Sunk<'_> {
         Some(new_loops.into_iter().rev().fold(nest, |body, (var, extent)| Stmt::for_loop(var, extent, body)))
     }
 
-    /// Rewrites a stored value for the new loops. Loads at the store's old indices `at` become loads at the new indices
-    /// `place`. In other loads the old loop variables are composed of the new ones. Returns `None` where a load uses a
-    /// loop that was merged into another.
+    /// Rewrites a stored value for the new loops. Loads at the store's old indices `at` from buffers of the view's
+    /// shape become loads at the new indices `place`. Everywhere else the old loop variables are composed of the new
+    /// ones. Returns `None` where the value then still uses a loop variable that was merged with another into one loop.
     fn value(&mut self, value: &Expr, at: &[Expr], (axes, place): (&[Option<VarId>], &[Expr])) -> Option<Expr> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         for group in self.groups.iter().filter(|group| group.to.len() == 1) {

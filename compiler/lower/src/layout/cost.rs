@@ -4,8 +4,9 @@
 //!   loops run through it in chunks of 16 bytes ([`FactorElement::is_in_chunks`]). Otherwise every element is a
 //!   separate load.
 //! - In any other nest, loads are coalesced if neighbouring threads load from nearby addresses: one step of the loop
-//!   that is contiguous in the output moves the load by at most [`NEAR`] elements. They are also coalesced if a long
-//!   reduction is contiguous in the load.
+//!   that is contiguous in the output moves the load by at most [`NEAR`] elements, or there is no such loop. They are
+//!   also coalesced if a long reduction is contiguous in the load. Loads whose address, or the address of whose store,
+//!   is not affine in the loops are not counted.
 //!
 //! An access costs the bytes of its element times the iterations of the loops that it depends on; for a convolution's
 //! data these are `pixels × channels × taps`. A group of tensors gets the new layout where

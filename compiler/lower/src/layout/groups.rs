@@ -41,7 +41,8 @@ pub(super) fn of(registers: &Registers, program: &Program, readings: &[Option<Re
         waiting: VecDeque::new(),
     };
     spread.find_places();
-    // Data comes first, because the gain is in its loads: where two wishes for a tensor clash, the first one wins.
+    // Data comes first, because the gain is in its loads: where two convolutions request different axes for a tensor,
+    // the first request wins.
     for wanted in [Part::Data, Part::Target] {
         for number in 0..registers.uses.len() {
             spread.begin(number, wanted);
@@ -57,7 +58,7 @@ enum Part {
     Target,
 }
 
-/// The state of the propagation. The position of a call is that in [`Registers::uses`], its number.
+/// The state of the propagation. A call is identified by its number: its position in [`Registers::uses`].
 struct Spread<'p> {
     registers: &'p Registers,
     program: &'p Program,
@@ -235,8 +236,9 @@ impl<'p> Spread<'p> {
     }
 }
 
-/// Returns the other accesses in a nest that have exactly one axis indexed by the loop that indexes `axis` of `buffer`,
-/// with that axis. Accesses with a single varying axis are left out: their elements have the same order in any layout.
+/// Returns the accesses of other buffers in a nest that have exactly one axis indexed by the loop that indexes `axis`
+/// of `buffer`, with that axis. Accesses with at most one varying axis are left out: their elements have the same order
+/// in any layout.
 fn beside(nest: &NestReading, buffer: BufferId, axis: usize) -> Vec<(&Access, usize)> {
     let own = nest.accesses.iter().filter(|access| access.buffer == buffer);
     let loops: Vec<_> = own.filter_map(|access| access.by.get(axis).copied().flatten()).collect();

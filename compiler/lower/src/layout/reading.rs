@@ -1,7 +1,7 @@
 //! Analyzes the loops of a kernel: which axes of its tensors are channels, and which axes of two tensors correspond.
 //!
-//! For example, in `y[n, o, h, w] += x[n, c, h + i, w + j] * w[o, c, i, j]` the channel axis of `x` and of `w` is 1
-//! (loop `c`), and that of `y` is 1 (loop `o`).
+//! For example, in `y[n, o, h, w] += x[n, c, h + i, w + j] * k[o, c, i, j]` the channel axis of the data `x` and of the
+//! weight `k` is 1 (loop `c`), and that of `y` is 1 (loop `o`).
 
 use super::cost::is_tiled;
 use rx_base::{DType, Dim};
@@ -37,7 +37,8 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// Returns the only axis whose index is the given loop plus a constant.
+    /// Returns the axis whose index is the given loop plus a constant. Returns `None` where there is no such axis, or
+    /// several.
     pub(super) fn axis_by(&self, var: VarId) -> Option<usize> {
         let mut axes = (0..self.by.len()).filter(|axis| self.by[*axis] == Some(var));
         let axis = axes.next()?;
@@ -164,7 +165,8 @@ fn channels(found: &mut ProductNest) -> Option<Channels> {
     of(found, &left, &right, Role::M, Role::N).or_else(|| of(found, &right, &left, Role::N, Role::M))
 }
 
-/// Returns the only load of a factor that has at least three indices.
+/// Returns the load of a factor that has the most indices. Returns `None` where there is no load, or where another,
+/// different load has at least three indices.
 fn only_load(factor: &Expr) -> Option<(BufferId, &[Expr])> {
     let mut loads: Vec<(BufferId, &[Expr])> = Vec::new();
     factor.walk(&mut |part| {

@@ -113,7 +113,8 @@ struct Found<'p> {
     uses: Vec<Use>,
     /// Written by a kernel.
     made: Vec<bool>,
-    /// Read by an instruction that is not a kernel call.
+    /// Read other than through a buffer of a kernel call: by another instruction, as a scalar argument, as a condition
+    /// or as a result.
     pinned: Vec<bool>,
     /// Read or written by a kernel that cannot be rewritten.
     fixed: Vec<bool>,
@@ -122,7 +123,7 @@ struct Found<'p> {
 }
 
 impl Found<'_> {
-    /// Records a read by an instruction that is not a kernel call.
+    /// Records a read other than through a buffer of a kernel call.
     fn pin(&mut self, register: Register) {
         self.pinned[register.0 as usize] = true;
     }

@@ -17,7 +17,7 @@ use rx_tir::KernelBuilder;
 use rx_tir::permute::reordered;
 use smallvec::smallvec;
 
-/// Adds a transposed copy of each register from outside that needs another layout. Returns the register of each copy.
+/// Adds a transposed copy of each weight (a register in `orders` that is not inner). Returns the register of each copy.
 /// The call is inserted after the definition of the register; its procedure runs once for the same tensor
 /// ([`Procedure::once`]). From the second call on, the only cost is the memory of the copy.
 pub(super) fn copies(

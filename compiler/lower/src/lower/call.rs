@@ -91,7 +91,8 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// Lowers a collective operator (`R.ccl.*`) to its operand: with a single worker it is the identity.
+    /// Lowers an operator that changes no value to its operand: a hint (`R.hint_on_device`), a gradient marker
+    /// (`R.grad.no_grad`), or a collective operator (`R.ccl.*`), which is the identity with a single worker.
     fn identity(&mut self, schema: &'static Schema, call: &Call, param: &'static str) -> Known {
         let workers = schema.params.iter().any(|param| param.name == "num_workers");
         let workers = if workers { schema.argument(call, "num_workers").and_then(int_list) } else { None };
@@ -161,8 +162,8 @@ impl FunctionLowering<'_, '_> {
         self.run_kernel(&kernel.loops, inputs, ty, kernel.scalars.clone())
     }
 
-    /// Emits a call of a kernel whose outputs are the tensors of type `ty`. Indices that were not proved in range are
-    /// checked.
+    /// Emits a call of a kernel whose outputs are the tensors of type `ty`. Reports an error where a shape or dtype of
+    /// `ty` is not known.
     pub(super) fn run_kernel(&mut self, loops: &Loops, inputs: Inputs, ty: &StructInfo, scalars: Vec<Scalar>) -> Known {
         let mut outputs = Outputs::new();
         let Some(result) = self.outputs(ty, &mut outputs) else {
@@ -200,7 +201,7 @@ impl FunctionLowering<'_, '_> {
         Some(Known::Register(to))
     }
 
-    /// Returns the fields of the tuple that is passed for a parameter.
+    /// Returns the fields of the tuple that is passed for a parameter. A value that is no tuple counts as one field.
     pub(super) fn tuple_argument(&mut self, schema: &'static Schema, call: &Call, param: &str) -> Vec<Known> {
         match schema.operand(call, param).cloned() {
             Some(expr) => match self.expression(&expr) {

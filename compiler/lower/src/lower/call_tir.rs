@@ -111,7 +111,8 @@ impl FunctionLowering<'_, '_> {
         let mut scalars = Vec::new();
         for (at, known) in arguments.iter().enumerate() {
             match (func.params.get(at), known) {
-                // The dims of a shape, which is the last argument, are passed for the last parameters.
+                // A scalar is passed for the next scalar parameter, whatever parameter has its position: the dims of a
+                // shape are the last arguments, but the outputs may be before the scalar parameters.
                 (_, Known::Scalar(scalar)) => scalars.push(scalar.clone()),
                 (Some(Param::Handle(_)), _) => {}
                 (Some(Param::Scalar(_)), other) => scalars.push(Scalar::Register(self.materialize(other.clone()))),
@@ -171,7 +172,8 @@ impl Memory {
         Some(Memory { passed, fresh })
     }
 
-    /// Returns for each output the parameter that it is written to.
+    /// Returns for each output the parameter that it is written to. Returns `None` if `inplace` has another length than
+    /// the outputs or names a parameter without a passed tensor, or if there are too few parameters.
     fn places(&self, inplace: Option<&[i64]>, outputs: usize) -> Option<Vec<usize>> {
         let mut fresh = self.fresh.iter().copied();
         let new = vec![-1; outputs];

@@ -72,7 +72,7 @@ pub(super) fn operand(expr: &Expr) -> Expr {
     Expr::new(kind, expr.ty.clone())
 }
 
-/// Sets the statement `origin` in the run-time checks of a function, for their messages.
+/// Sets the statement `origin` in the run-time checks of a function that have none yet, for their messages.
 pub(super) fn placed(loops: &Loops, origin: Option<Origin>) -> Loops {
     if origin.is_none() || !loops.properties().is_checked {
         return loops.clone();

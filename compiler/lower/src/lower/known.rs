@@ -41,7 +41,7 @@ impl Known {
         Known::Tuple(Arc::new([]))
     }
 
-    /// Whether a part of the value is in a register.
+    /// Whether a part of the value is in a register, or is a closure, which may capture registers.
     pub(super) fn has_registers(&self) -> bool {
         match self {
             Known::Register(_) | Known::Closure(..) | Known::Scalar(Scalar::Register(_)) => true,

@@ -71,7 +71,7 @@ impl Tensors {
         self.own.insert(register, (shape.clone(), dtype));
     }
 
-    /// Records that `view` is a view of `of`.
+    /// Records that `view` is a view of `of`, if `of` is a tensor of this function.
     pub(super) fn add_view(&mut self, view: Register, of: Register, shape: &Arc<[Dim]>) {
         let of = self.root(of);
         if let Some((_, dtype)) = self.own.get(&of) {
@@ -85,7 +85,7 @@ impl Tensors {
         self.views.get(&register).map_or(register, |view| view.of)
     }
 
-    /// Returns the tensors of `before` that have been written since, in order.
+    /// Returns the tensors of `before` that have been written since, in the order of their registers.
     fn written_since(&self, before: &Tensors) -> Vec<Register> {
         let mut written: Vec<Register> = before
             .own
@@ -271,8 +271,8 @@ impl FunctionLowering<'_, '_> {
         result
     }
 
-    /// Records the parameters of the entry function as its own tensors: no caller reads them after the call, so they
-    /// may be written.
+    /// Records the parameters of the entry function whose shape and dtype are known as its own tensors: no caller reads
+    /// them after the call, so they may be written.
     pub(super) fn own_params(&mut self, params: &[(Name, StructInfo)]) {
         for (at, (_, ty)) in params.iter().enumerate() {
             let tensor = ty.as_tensor();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
     /// Whether a call must be lowered at run time: the type of its result or of an operand is not precise enough to
-    /// generate loops.
+    /// generate loops. Always `false` where all types are known to be complete (`Lowerer::complete`).
     pub(super) fn is_open(&self, call: &Call, ty: &StructInfo) -> bool {
         let open = |argument: &Argument| match argument {
             Argument::Operand(expr) => is_open_operand(expr),
@@ -71,7 +71,8 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// Lowers an operand of a dynamic call. A literal stays a literal, since inference rules and compute definitions
-    /// use its value; other operands are added to `operands`. Returns `None` after an error.
+    /// use its value. So does a rank-0 constant, shape or integer that is known at compile time; the null value becomes
+    /// an absent argument. Other operands are added to `operands`. Returns `None` after an error.
     fn open_operand(&mut self, expr: &Expr, operands: &mut Vec<Register>) -> Option<DynamicArgument> {
         let stays = |expr: Expr| Some(DynamicArgument::Written(Argument::Operand(expr)));
         if is_literal(expr) {

@@ -22,7 +22,7 @@ use rx_tir::{BinaryOp, Expr, Stmt};
 /// The dims in a heap, by slot; `None` where nothing was stored yet.
 pub(super) type Heap = Vec<Option<Dim>>;
 
-/// The limit of a heap's size, in slots: more than any program needs. All slots are allocated at once.
+/// The limit of a heap's size, in slots (exclusive): more than any program needs. All slots are allocated at once.
 const MAX_SLOTS: i64 = 1 << 20;
 
 impl FunctionLowering<'_, '_> {

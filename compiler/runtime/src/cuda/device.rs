@@ -29,7 +29,7 @@ pub struct Cuda {
     functions: Functions,
 }
 
-/// The default limit on the time that kernels may take before the device is considered hung.
+/// The limit that [`Cuda::probe`] sets on the time that kernels may take before the device is considered hung.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Cuda {
@@ -72,7 +72,7 @@ impl Cuda {
         self
     }
 
-    /// Sets how long kernels may take before the device is given up. The default is ten minutes.
+    /// Sets how long kernels may take before the device is given up. [`Cuda::probe`] sets ten minutes.
     #[must_use]
     pub fn within(self, limit: Duration) -> Cuda {
         self.device.limit(Some(limit));

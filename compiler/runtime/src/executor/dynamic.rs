@@ -13,7 +13,7 @@ use rx_lower::dynamic::{Actual, DynamicCall, Made, Specialized, specialize};
 use rx_tensor::Scalar as Number;
 use std::sync::Arc;
 
-/// The number of specialized programs that are cached. The least recently used one is dropped first.
+/// The maximum number of specialized programs that are cached. The least recently used one is dropped first.
 const KEPT: usize = 64;
 
 /// The cached programs, the most recently used last.
@@ -89,7 +89,8 @@ impl<B: Backend> Executor<B> {
         .ok_or_else(|| RunError::other("what should be a scalar is none"))
     }
 
-    /// Returns the value with all tensors in shared memory. Tensors in the frame's storages are copied.
+    /// Returns the value with all tensors in reference-counted allocations ([`Place::Shared`]). Tensors in the frame's
+    /// storages are copied.
     fn shared(&mut self, value: Value<B::Memory>, frame: &Frame<B>) -> Result<Value<B::Memory>, RunError> {
         Ok(match value {
             Value::Tensor(DeviceTensor { place: place @ Place::Storage(_), shape, dtype }) => {

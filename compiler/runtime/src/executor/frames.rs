@@ -10,8 +10,9 @@ use rx_lower::program::StorageSize;
 use rx_lower::{Procedure, StorageId};
 
 impl<B: Backend> Executor<B> {
-    /// Allocates the storages of a new frame at once if all sizes are known and the device supports it. Otherwise
-    /// returns unallocated storages, which [`Executor::storage`] allocates one by one.
+    /// Allocates the storages of a new frame at once if there are several, all sizes are known, their sum is within the
+    /// limit, and the device supports it. Otherwise returns unallocated storages, which [`Executor::storage`] allocates
+    /// one by one.
     pub(super) fn storages(&mut self, procedure: &Procedure, symbols: &Symbols) -> Result<Storages<B>, RunError> {
         let sizes: Option<Vec<usize>> = procedure.storages.iter().map(|sizes| whole(sizes, symbols)).collect();
         let all = sizes.as_deref().and_then(|sizes| sizes.iter().try_fold(0usize, |all, size| all.checked_add(*size)));
@@ -27,8 +28,8 @@ impl<B: Backend> Executor<B> {
         })
     }
 
-    /// Takes the memory of a storage out of the frame, or allocates it, and returns it with its size. It has at least
-    /// `bytes` bytes.
+    /// Takes the memory of a storage out of the frame, or allocates it if there is none or it is too small. Returns it
+    /// with its size in bytes, which is at least `bytes`.
     pub(super) fn storage(
         &mut self,
         storage: StorageId,

@@ -6,8 +6,9 @@ use rx_lower::ProcedureId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The arguments and the result of the last call of each procedure. Values are immutable, so identical arguments give
-/// the same result. The arguments are kept alive, so that their addresses cannot be reused by other tensors.
+/// The arguments and the result of the last call of each procedure that could be cached ([`Kept::keep`]). Values are
+/// immutable, so identical arguments give the same result. The arguments are kept alive, so that their addresses cannot
+/// be reused by other tensors.
 pub(super) struct Kept<M>(HashMap<ProcedureId, (Vec<Value<M>>, Value<M>)>);
 
 // Not derived: `derive(Default)` would require `M: Default`.
@@ -18,14 +19,15 @@ impl<M> Default for Kept<M> {
 }
 
 impl<M> Kept<M> {
-    /// Returns the cached result if the arguments are identical to those of the last call.
+    /// Returns the cached result if the arguments are identical to those of the cached call.
     pub(super) fn of(&self, id: ProcedureId, arguments: &[Value<M>]) -> Option<Value<M>> {
         let (known, result) = self.0.get(&id)?;
         let same = known.len() == arguments.len() && known.iter().zip(arguments).all(|(a, b)| is_same(a, b));
         same.then(|| result.clone())
     }
 
-    /// Caches a result, unless an argument or the result is in a storage of a frame, which will be overwritten.
+    /// Caches a result, unless an argument or the result is not lasting ([`is_lasting`]): for example, a tensor in a
+    /// storage of a frame, which will be overwritten.
     pub(super) fn keep(&mut self, id: ProcedureId, arguments: Vec<Value<M>>, result: &Value<M>) {
         if arguments.iter().chain([result]).all(is_lasting) {
             self.0.insert(id, (arguments, result.clone()));
@@ -33,7 +35,8 @@ impl<M> Kept<M> {
     }
 }
 
-/// Whether the value's memory remains unchanged and is not reused while the value is held.
+/// Whether the value's memory remains unchanged and is not reused while the value is held. Closures and tuples that are
+/// too large to be walked count as not lasting.
 fn is_lasting<M>(value: &Value<M>) -> bool {
     match value {
         Value::Tensor(tensor) => matches!(tensor.place, Place::Shared(_)),
@@ -43,7 +46,8 @@ fn is_lasting<M>(value: &Value<M>) -> bool {
     }
 }
 
-/// Whether two values are identical. Tensors are compared by the address of their memory, not by their elements.
+/// Whether two values are identical. Tensors are compared by the address of their memory, their shape and their dtype,
+/// not by their elements.
 fn is_same<M>(a: &Value<M>, b: &Value<M>) -> bool {
     match (a, b) {
         (Value::Tensor(a), Value::Tensor(b)) => {

@@ -29,7 +29,8 @@ pub(super) struct Held {
 #[derive(Default)]
 pub(super) struct Room {
     held: Held,
-    /// The bound in bytes, computed when it is first needed.
+    /// The bound in bytes, computed when it is first needed: the memory held then plus three quarters of the memory
+    /// available then.
     most: Option<u64>,
 }
 
@@ -37,7 +38,7 @@ impl Room {
     /// Adds the memory of a call that is suspended until `callee` returns. `callee` runs at a depth of `depth` calls.
     ///
     /// # Errors
-    /// If all suspended calls together hold too much memory.
+    /// If `depth` is at least [`MANY`] and all suspended calls together hold too much memory.
     pub(super) fn take(&mut self, held: Held, depth: usize, callee: Name) -> Result<(), RunError> {
         self.held.registers = self.held.registers.saturating_add(held.registers);
         self.held.tensors = self.held.tensors.saturating_add(held.tensors);

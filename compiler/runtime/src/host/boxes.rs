@@ -158,8 +158,8 @@ impl Suppression {
         (self.force || same).then(|| overlap(&corners(kept), &corners(other)))
     }
 
-    /// Runs greedy NMS on candidates in descending order of score. A suppressed box loses its `place` and its score
-    /// becomes −1; a box below the threshold or beyond `max_output` is filled with −1.
+    /// Runs greedy NMS on candidates in descending order of score. A box that is suppressed, whose score is at most the
+    /// threshold, or that comes after `max_output` selected boxes loses its `place` and is filled with −1.
     fn greedy(&self, candidates: &mut [Candidate]) {
         let mut kept = 0;
         for at in 0..candidates.len() {
@@ -181,8 +181,9 @@ impl Suppression {
         }
     }
 
-    /// Runs soft NMS: repeatedly selects the best remaining candidate and reduces the scores of those that overlap it.
-    /// Moves the selected boxes to the front and returns their number.
+    /// Runs soft NMS: repeatedly selects the best remaining candidate, reduces the scores of those that overlap it, and
+    /// suppresses those whose IoU with it is at least `iou` or whose score falls to the threshold. Moves the selected
+    /// boxes to the front and returns their number.
     fn soft(&self, candidates: &mut [Candidate], dtype: DType) -> usize {
         let mut kept = 0;
         while kept < candidates.len() && (self.max_output < 0 || (kept as i64) < self.max_output) {

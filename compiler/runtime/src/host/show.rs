@@ -167,8 +167,8 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// Formats the subarray at offset `start` below the first `axis` axes. Each line begins with `indent` and has at
-    /// most `width` characters.
+    /// Formats the subarray at offset `start` below the first `axis` axes. Each line but the first begins with
+    /// `indent`. Lines have at most `width` characters, unless a single element is longer.
     fn text(&self, axis: usize, start: usize, indent: &str, width: usize) -> String {
         let Some((extent, inner)) = self.shape.get(axis..).and_then(<[i64]>::split_first) else {
             return self.words.get(&start).cloned().unwrap_or_default();

@@ -27,9 +27,11 @@ pub(super) fn nonzero(arguments: &Arguments) -> Result<Output, String> {
 /// flattened tensor.
 struct Slices<'t> {
     x: &'t Tensor,
-    /// The product of the extents before the axis, its extent, and the product of the extents after it.
+    /// The product of the extents before the axis.
     outer: usize,
+    /// The extent of the axis: the number of slices.
     count: usize,
+    /// The product of the extents after the axis.
     inner: usize,
 }
 
@@ -62,8 +64,8 @@ fn order(a: Option<Scalar>, b: Option<Scalar>, dtype: DType) -> Ordering {
 
 /// Computes `unique(x, sorted, return_index, return_inverse, return_counts, axis)`, as ONNX's `Unique`. Returns the
 /// distinct values, ascending or in order of first occurrence; then, if requested, the index of each value's first
-/// occurrence, for each slice the index of its value, and the number of occurrences of each value. For example, `[2, 1,
-/// 2]` gives values `[1, 2]`, index `[1, 0]`, inverse `[1, 0, 1]` and counts `[1, 2]`.
+/// occurrence, for each slice the index of its value, and the number of occurrences of each value. For example, the
+/// sorted result for `[2,1,2]` has values `[1, 2]`, index `[1, 0]`, inverse `[1, 0, 1]` and counts `[1, 2]`.
 pub(super) fn unique(arguments: &Arguments) -> Result<Output, String> {
     let x = arguments.tensor(0)?;
     let axis = axis(arguments, x.shape().len())?;

@@ -29,7 +29,7 @@ impl Param {
         let of = |dtype| random::draw(7, at as u64, dtype, &self.shape, None).expect("a tensor");
         match self.dtype {
             "bool" => {
-                // Mask out every fifth row entirely, and every third key of the other rows.
+                // Mask out every fifth row entirely, and every third element of the other rows.
                 let row = usize::try_from(*self.shape.last().expect("rows")).expect("an extent").max(1);
                 let seen = |at: usize| u8::from(at / row % 5 != 2 && at % 3 != 1);
                 let count = usize::try_from(self.shape.iter().product::<i64>()).expect("a count");

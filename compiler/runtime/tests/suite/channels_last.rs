@@ -351,7 +351,7 @@ fn weights_are_reordered_once() {
     assert!(own.once && !main.once);
     let calls = main.code.iter().filter(|one| matches!(one.operation, Operation::Call { .. })).count();
     assert_eq!(calls, 1);
-    // A layout conversion of an argument that is not a weight is not cached between calls.
+    // If the filters are inputs, not weights, nothing is converted: the conversion could not be cached between calls.
     let text = Text::module(&function("float16", 3, &params, &body));
     let program = text.program_for(Some(Simulated::default().target_info())).expect("a program");
     assert_eq!(program.procedures.len(), 1);

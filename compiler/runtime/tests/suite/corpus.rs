@@ -1,5 +1,6 @@
 //! Counts how many functions of a corpus lower and run with random inputs, and why the others do not: the most frequent
-//! reasons show which feature to add next. `RX_CASES` is the folder of the corpus; the tests are skipped without it.
+//! reasons show which feature to add next. `RX_CASES` is the folder of the corpus, by default `shared` beside the
+//! repository; the tests are skipped if it has no cases.
 
 use crate::common::Text;
 use rx_base::Severity;

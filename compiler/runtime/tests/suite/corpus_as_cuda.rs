@@ -17,10 +17,10 @@ use std::path::PathBuf;
 /// The maximal size in bytes of a kernel's arguments together. Kernels with larger arguments are not run.
 const MOST_BYTES: i64 = 1 << 24;
 
-/// The maximal number of loop iterations of a kernel on the interpreter.
+/// The maximal number of loop iterations of a kernel.
 const MOST_ITERATIONS: u64 = 1 << 21;
 
-/// The number of kernels that are compiled together by the C++ compiler.
+/// The maximal number of kernels that are compiled together by the C++ compiler.
 const AT_ONCE: usize = 64;
 
 /// A kernel, its random arguments, and the result of the interpreter.
@@ -81,7 +81,7 @@ fn kernels_of_rows(file: &str) -> Option<Vec<Kernel>> {
 }
 
 /// Creates a case with random arguments, where every symbol has the value `extent`. Returns `None` if the arguments are
-/// too large or the interpreter exceeds its limits.
+/// too large or cannot be drawn, or the interpreter does not accept the kernel or exceeds its limits.
 fn case(kernel: Kernel, extent: i64) -> Option<Case> {
     let func: &PrimFunc = &kernel.loops;
     let mut bytes = 0i64;

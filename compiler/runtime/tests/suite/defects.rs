@@ -11,7 +11,7 @@ use rx_tensor::{Tensor, compare, random};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The value of every symbol, and the value for programs that need more rows.
+/// The value of every symbol for random arguments, and for zeros: some programs need more rows.
 const EXTENTS: [i64; 2] = [3, 64];
 
 /// The maximal numbers of loop iterations of a program on devices other than the CPU. Longer programs only run on the

@@ -1,6 +1,7 @@
-//! Whole models as CUDA without a GPU. The simulator runs small models under sanitizers with several orders of threads,
-//! and the results must agree with the interpreter. NVRTC compiles the kernels of all models. `RX_MODELS` is the folder
-//! of models; the tests are skipped without it, without a C++ compiler or without NVRTC.
+//! Whole models as CUDA without a GPU. The simulator runs the models that have recorded inputs, under sanitizers and
+//! with several orders of threads, and the results must agree with the interpreter. NVRTC compiles the kernels of all
+//! models. `RX_MODELS` is the folder of models; the tests are skipped without it, without a C++ compiler or without
+//! NVRTC.
 
 use crate::common::Text;
 use rx_cuda::images::{self, Kept, resources};

@@ -180,8 +180,8 @@ fn observer_is_notified_of_every_kernel_that_ran() {
     }
 }
 
-/// Bindings that no instruction computes (aliases, tuples, shapes) are reported as well, and reuse of memory does not
-/// change the reported values.
+/// Bindings that no kernel computes (aliases, tuples, shapes) are reported as well, and reuse of memory does not change
+/// the reported values.
 #[test]
 fn observer_is_notified_of_every_binding() {
     let lines = [
