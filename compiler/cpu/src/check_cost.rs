@@ -33,20 +33,21 @@ impl CheckCost {
     /// Compiles the function both ways.
     ///
     /// # Errors
-    /// Where it cannot be compiled.
+    /// If the function cannot be compiled.
     pub fn of(func: &PrimFunc) -> Result<CheckCost, CompileError> {
         let checked = CpuModule::compile(&[func])?.kernel(0)?.clone();
         let unchecked = CpuModule::compile_scheduled(&[func], schedule_unguarded, &mut |_| {})?.kernel(0)?.clone();
         Ok(CheckCost { checked, unchecked })
     }
 
-    /// Returns the number of checks that the code without checks omits. Each is counted once, wherever it is in the
-    /// code.
+    /// Returns the number of checks that the code without checks omits. They are counted in the code, not at run time:
+    /// a check in a loop counts once for each copy of the loop's body, of which a vectorized loop has up to three.
     pub fn checks(&self) -> usize {
         self.checked.check_count().saturating_sub(self.unchecked.check_count())
     }
 
-    /// Measures the time of this many calls with checks and without them, alternating, with the caller's clock.
+    /// Measures the time of this many calls with checks and as many without them, with the caller's clock. Returns a
+    /// pair `[with checks, without checks]` for each repetition; the order of the two calls alternates.
     ///
     /// # Errors
     /// As [`CpuKernel::run`].
@@ -68,7 +69,8 @@ impl CheckCost {
             kernel.run(&mut passed, arguments.shapes, arguments.scalars, &mut scratch)?;
             Ok(clock().saturating_sub(before))
         };
-        // This call makes the unchecked calls safe, and allocates the memory for the temporaries of both.
+        // The checked call makes the unchecked calls safe. The two calls also allocate the memory for the temporaries,
+        // so that the measured calls do not.
         call(&self.checked)?;
         call(&self.unchecked)?;
         let mut times = Vec::with_capacity(repetitions);

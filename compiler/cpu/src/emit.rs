@@ -1,7 +1,7 @@
 //! Code generation from prepared statements to Cranelift IR.
 //!
-//! The emitter visits the statements once, top down. If [`lanes`] finds that a loop can be vectorized, its body is
-//! emitted three times: for several vectors (unrolled), for one vector, and for a single iteration (the remainder). The
+//! The emitter visits the statements top down. If [`lanes`] finds that a loop can be vectorized, its body is emitted up
+//! to three times: for several vectors (unrolled), for one vector, and for a single iteration (the remainder). The
 //! same functions emit all three; they operate on an [`Operand`], which is one value or several vectors.
 
 mod arithmetic;
@@ -52,7 +52,9 @@ pub(crate) enum Operand {
     Lanes(Vec<Value>),
 }
 
-/// The loop that is being vectorized.
+/// The loop that is being vectorized. For example, with 4 lanes and an unroll factor of 2, each iteration of the
+/// emitted loop computes 8 iterations of the loop, and the variable `i` has the two vectors `[i, i + 1, i + 2, i + 3]`
+/// and `[i + 4, i + 5, i + 6, i + 7]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LaneLoop {
     /// The loop variable, bound to its value in the first lane.
@@ -67,7 +69,7 @@ pub(crate) struct LaneLoop {
 #[derive(Clone)]
 struct Binding {
     value: BindingValue,
-    /// The number of loops around the definition.
+    /// The number of loops, and of branches of `select`s that are emitted as branches, around the definition.
     depth: u32,
 }
 
@@ -90,7 +92,7 @@ pub(crate) struct Emitter<'e> {
     failure: Value,
     promoted: Vec<Promoted>,
     lane: Option<LaneLoop>,
-    /// Start and extent of every loop.
+    /// Start and extent of every loop in the nests, by its variable.
     ranges: Vec<Option<(Expr, Expr)>>,
     depth: u32,
     site: Site,
@@ -143,7 +145,7 @@ impl<'e> Emitter<'e> {
         Ok(emitter)
     }
 
-    /// Ends the function.
+    /// Ends the function and returns its checks.
     pub(crate) fn finish(mut self) -> Vec<Check> {
         let success = self.builder.ins().iconst(types::I32, 0);
         self.builder.ins().return_(&[success]);
@@ -153,8 +155,8 @@ impl<'e> Emitter<'e> {
         self.checks
     }
 
-    /// Subtracts iterations from the remaining ones; the run fails if there are fewer. It is emitted for loops whose
-    /// extents are not known before the function runs.
+    /// Emits the subtraction of iterations from the remaining ones; the run fails if fewer remain. It is used for loops
+    /// whose extents are not known before the function runs, and for each iteration of a `while`.
     fn take_iterations(&mut self, iterations: Value) {
         const PLACE: i32 = std::mem::offset_of!(crate::kernel::State, iterations) as i32;
         let left = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.failure, PLACE);
@@ -204,7 +206,7 @@ impl<'e> Emitter<'e> {
         })
     }
 
-    /// A routine's reference in this function.
+    /// Returns a reference to a routine, for calls in this function.
     fn routine(&mut self, routine: Routine, args: &[Type], result: Type) -> Emitted<FuncRef> {
         if let Some(known) = self.routines.get(routine.symbol) {
             return Ok(*known);
@@ -221,7 +223,8 @@ impl<'e> Emitter<'e> {
         Ok(reference)
     }
 
-    /// Emits a return with the check's number if `failed` is true.
+    /// Emits a return with the check's index plus 1 if `failed` is true. The details, which are the index and the
+    /// extent of a bounds check, are stored in the state that the caller reads.
     fn fail_where(&mut self, failed: Value, check: Check, details: &[Value]) {
         let [cold, onward] = [self.builder.create_block(), self.builder.create_block()];
         self.builder.set_cold_block(cold);
@@ -247,13 +250,14 @@ impl<'e> Emitter<'e> {
         self.builder.ins().jump(block, &args);
     }
 
-    /// Returns the type of a vector of a dtype's values, or `None` if lanes of this width cannot hold them.
+    /// Returns the vectorized loop's type of a vector of a dtype's values. Returns `None` if there is no such loop, or
+    /// if lanes of its width cannot hold the values.
     fn vector_type(&self, dtype: DType) -> Option<Type> {
         vector_type(dtype, self.lane?.lanes)
     }
 }
 
-/// Start and extent of every loop, by its variable.
+/// Returns start and extent of every loop in the nests, by its variable.
 fn loop_ranges(func: &PrimFunc, steps: &[PreparedStep]) -> Vec<Option<(Expr, Expr)>> {
     let mut ranges = vec![None; func.vars.len()];
     PreparedStep::each(steps, &mut |step| {
@@ -269,7 +273,7 @@ fn loop_ranges(func: &PrimFunc, steps: &[PreparedStep]) -> Vec<Option<(Expr, Exp
     ranges
 }
 
-/// The type of a scalar of the dtype; narrow floats are computed as `float32`.
+/// Returns the type of a scalar of the dtype; narrow floats are computed as `float32`.
 ///
 /// # Errors
 /// [`CompileError::Dtype`] for dtypes that are not computed with.
@@ -287,7 +291,8 @@ pub(crate) fn scalar_type(dtype: DType) -> Emitted<Type> {
     if dtype.lanes == 1 { Ok(ty) } else { Err(CompileError::Dtype(dtype)) }
 }
 
-/// The type of a vector of so many values of a dtype: 4 of at most 32 bits, 2 of 64; a `bool` is a mask of that width.
+/// Returns the type of a vector of so many values of a dtype: 4 of at most 32 bits, 2 of 64; a `bool` is a mask of that
+/// width. Narrow values are widened: for example, 4 values of `int8` are an `I32X4`.
 pub(crate) fn vector_type(dtype: DType, lanes: u32) -> Option<Type> {
     let scalar = scalar_type(dtype).ok()?;
     match lanes {

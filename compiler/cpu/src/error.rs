@@ -9,7 +9,8 @@ pub enum CompileError {
     /// A dtype that generated code does not compute with.
     #[error("no code for {0}")]
     Dtype(DType),
-    /// A construct that the emitter does not support, or that must not occur in a prepared function; in words.
+    /// A construct that the emitter does not support, or that must not occur in a prepared function; in words. Also the
+    /// error of [`CpuModule::kernel`](crate::CpuModule::kernel) for a position without a function.
     #[error("{0}")]
     Unsupported(String),
     /// A failure of the code generator: an unsupported host or an internal error.
@@ -23,12 +24,12 @@ pub enum RunError {
     /// Shapes or scalars that do not match the parameters.
     #[error("{0}")]
     Bind(#[from] BindError),
-    /// The number of buffers differs from the number of parameters.
+    /// The number of buffers or of shapes differs from the number of buffer parameters.
     #[error("{passed} buffers passed, {wanted} needed")]
     BufferCount {
         /// The expected number.
         wanted: usize,
-        /// The given number.
+        /// The given number of buffers or of shapes, whichever is smaller.
         passed: usize,
     },
     /// A buffer with too few bytes.
@@ -53,10 +54,11 @@ pub enum RunError {
         /// The parameter that is written.
         buffer: Name,
     },
-    /// A buffer whose size exceeds the available memory or overflows.
+    /// Buffers that do not fit in memory: the size of one cannot be computed (it overflows, for example), or the
+    /// temporaries together exceed the available memory or the caller's limit.
     #[error("buffer {buffer} does not fit in memory")]
     TooLarge {
-        /// The buffer.
+        /// The name of the buffer or, if the temporaries together are too large, of the function.
         buffer: Name,
     },
     /// The loops exceed the caller's limit on iterations.
@@ -76,7 +78,7 @@ pub enum RunError {
         /// The axis's extent.
         extent: i64,
     },
-    /// An integer divided by zero.
+    /// An integer divided by zero, or an integer zero to a negative power.
     #[error("{}: division by zero", .site.operator)]
     DivisionByZero {
         /// The statement that was executed.

@@ -17,8 +17,8 @@ use rx_tensor::Scalar;
 use rx_tir::{BufferId, PrimFunc, bind_symbols, evaluate_index};
 use std::sync::{Arc, Mutex};
 
-/// The signature of generated code: takes pointers by buffer, values by variable and the shared state; returns 0 or the
-/// number of the failed check.
+/// The signature of generated code: takes pointers by buffer, values by variable and the shared state; returns 0, or
+/// the index of the failed check plus 1.
 type Code = unsafe extern "C" fn(*const *mut u8, *const i64, *mut State) -> i32;
 
 /// The state that generated code shares with its caller.
@@ -43,7 +43,7 @@ pub struct CpuKernel {
     func: PrimFunc,
     /// Buffers that a call needs besides its arguments.
     temporaries: Vec<BufferId>,
-    /// Whether a parameter's buffer is written, by parameter.
+    /// Whether each buffer parameter is written, in order.
     written: Vec<bool>,
     checks: Vec<Check>,
     iterations: IterationCount,
@@ -52,7 +52,7 @@ pub struct CpuKernel {
     _memory: Arc<Memory>,
 }
 
-/// Executable memory, freed when the last kernel is dropped.
+/// The executable memory of a module's functions, freed when the last kernel is dropped.
 struct Memory(Mutex<Option<JITModule>>);
 
 impl Drop for Memory {
@@ -121,7 +121,8 @@ impl CpuModule {
         CpuModule::compile_with(funcs, &mut |_| {})
     }
 
-    /// As [`CpuModule::compile`]. `progress` receives the number of compiled functions.
+    /// As [`CpuModule::compile`]. `progress` is called after each function with the number of functions that are done,
+    /// including those that could not be compiled.
     ///
     /// # Errors
     /// If code for this host cannot be generated at all.
@@ -192,7 +193,8 @@ impl CpuModule {
     /// Returns the kernel of the function at this position in the compiled list.
     ///
     /// # Errors
-    /// The reason why it could not be compiled.
+    /// The reason why it could not be compiled, or [`CompileError::Unsupported`] if there is no function at the
+    /// position.
     pub fn kernel(&self, at: usize) -> Result<&Arc<CpuKernel>, CompileError> {
         match self.kernels.get(at) {
             Some(Ok(kernel)) => Ok(kernel),
@@ -206,7 +208,8 @@ fn generator(error: impl std::fmt::Display) -> CompileError {
     CompileError::Generator(error.to_string())
 }
 
-/// A module for this host, and whether it has fused multiply-add.
+/// Creates a module for this host. Also returns whether the host has fused multiply-add, which is assumed for every
+/// architecture other than x86-64.
 fn host_module() -> Result<(JITModule, bool), CompileError> {
     let mut flags = settings::builder();
     for (name, value) in [
@@ -251,7 +254,7 @@ fn define(
     fused: bool,
     at: usize,
 ) -> Result<Defined, CompileError> {
-    // Count the iterations before the loops are split, so that scheduling does not change the count.
+    // Count the iterations of the function as written, not as scheduled, so that scheduling does not change the count.
     let iterations = IterationCount::of(func);
     let (steps, allocations) = Preparation::of(&scheduled);
     let (checks, signature) = emit(module, contexts, &scheduled.func, &steps, fused)?;
@@ -266,7 +269,7 @@ fn define(
     Ok(Defined { id, func, steps, temporaries, checks, iterations })
 }
 
-/// Fills the context with a function's code; gives its checks and signature.
+/// Emits a function's code into the context; returns its checks and signature.
 fn emit(
     module: &mut JITModule,
     (context, builder_context): &mut (Context, FunctionBuilderContext),
@@ -320,7 +323,7 @@ impl CpuKernel {
     ///
     /// # Errors
     /// If the arguments do not match the parameters, there is not enough memory for temporaries, or a check in the
-    /// function fails; the contents of the written buffers are then unspecified.
+    /// function fails. After a failed check, the contents of the written buffers are unspecified.
     pub fn run(
         &self,
         buffers: &mut [Argument<'_>],
@@ -331,11 +334,11 @@ impl CpuKernel {
         self.run_within(buffers, shapes, scalars, scratch, &mut Limits::default())
     }
 
-    /// As [`CpuKernel::run`], with limits. It subtracts the function's loop iterations from `limits`; those of loops
-    /// that [`rx_loops::IterationCount`] cannot count in advance are subtracted while they run.
+    /// As [`CpuKernel::run`], with limits. It subtracts the function's loop iterations from `limits.iterations`; those
+    /// of loops that [`rx_loops::IterationCount`] cannot count in advance are subtracted while they run.
     ///
     /// # Errors
-    /// As [`CpuKernel::run`], and [`RunError::Iterations`] or [`RunError::TooLarge`] if a limit is reached.
+    /// As [`CpuKernel::run`], and [`RunError::Iterations`] or [`RunError::TooLarge`] if a limit would be exceeded.
     pub fn run_within(
         &self,
         buffers: &mut [Argument<'_>],
@@ -361,7 +364,7 @@ impl CpuKernel {
             pointers[id.0 as usize] = match argument {
                 Argument::Write(bytes) => bytes.as_mut_ptr(),
                 Argument::Read(_) if *written => return Err(RunError::ReadOnly { buffer: buffer.name }),
-                // The pointer is never written through, since no store names the buffer.
+                // The pointer is never written through, since the function does not write this buffer.
                 Argument::Read(bytes) => bytes.as_ptr().cast_mut(),
             };
         }
@@ -394,8 +397,8 @@ impl CpuKernel {
         }
     }
 
-    /// Returns the values of the integer variables, and the slots of all variables in the form that generated code
-    /// reads.
+    /// Returns the values of the function's integer scalars and symbols by variable, and the slots of all variables in
+    /// the form that generated code reads: integers directly, floats as the bits of a `float64`.
     fn bind(&self, shapes: &[&[i64]], scalars: &[Scalar]) -> Result<(Vec<Option<i64>>, Vec<i64>), RunError> {
         let whole: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
         let symbols = bind_symbols(&self.func, shapes, &whole)?;
@@ -408,14 +411,15 @@ impl CpuKernel {
         Ok((symbols, slots))
     }
 
-    /// The bytes of a buffer.
+    /// Returns the size of a buffer in bytes, or [`RunError::TooLarge`] if it cannot be computed. Negative extents
+    /// count as 0.
     fn bytes(&self, id: BufferId, symbols: &[Option<i64>]) -> Result<usize, RunError> {
         let buffer = self.func.buffer(id);
         let too_large = || RunError::TooLarge { buffer: buffer.name };
         let mut bytes = usize::try_from(buffer.dtype.bytes()).map_err(|_| too_large())?;
         for extent in &buffer.shape {
             let extent = evaluate_index(extent, &|var| symbols.get(var.0 as usize).copied().flatten());
-            // An extent whose value is not known belongs to a buffer that is too large.
+            // An extent that cannot be evaluated, for example because it overflows, is reported as too large.
             let extent = usize::try_from(extent.ok_or_else(too_large)?.max(0)).map_err(|_| too_large())?;
             bytes = bytes.checked_mul(extent).ok_or_else(too_large)?;
         }

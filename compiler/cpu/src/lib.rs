@@ -1,11 +1,12 @@
 //! Compiles functions of the loop-level IR to machine code for the host.
 //!
 //! A function is scheduled ([`fn@rx_loops::schedule`]) and compiled by Cranelift to one machine-code function
-//! ([`CpuKernel`]). Loop nests become generated code, vectorized to 128 bits if their iterations are independent or
-//! update one element. Matrix products become calls of the library `gemm`. Products of few rows and windowed sums
-//! become calls of routines that use the host's widest vectors (`simd`). Narrow floats are converted to `float32` when
-//! loaded and computed in `float32`. See `docs/decisions/0006-cranelift-and-gemm.md`. This is one of the two crates
-//! with unsafe code.
+//! ([`CpuKernel`]). Loop nests become generated code. A loop is vectorized to 128 bits if its iterations are
+//! independent or update one element, and if vectors support its operations and strides. Matrix products of `float32`
+//! become calls of the library `gemm`; those of `float64`, loops. Products of few rows or columns with suitable
+//! strides, and windowed sums, are computed by routines that use the host's widest vectors (`simd`). Narrow floats are
+//! converted to `float32` when loaded and computed in `float32`. See `docs/decisions/0006-cranelift-and-gemm.md`. This
+//! is one of the two crates with unsafe code.
 //!
 //! # Invariants
 //!

@@ -1,5 +1,23 @@
 //! Eliminates blocks: replaces their axes by the expressions bound to them, and turns predicates and `init` into
-//! conditional statements.
+//! conditional statements. A condition that is the same in all iterations of a loop is hoisted out of it, and a
+//! statement of the first iteration only is peeled off. For example:
+//!
+//! ```text
+//! for k in range(128):
+//!     with T.block("sum"):
+//!         vk = T.axis.reduce(128, k)
+//!         with T.init():
+//!             C[0] = 0
+//!         C[0] = C[0] + A[vk]
+//! ```
+//!
+//! becomes
+//!
+//! ```text
+//! C[0] = 0
+//! for k in range(128):
+//!     C[0] = C[0] + A[k]
+//! ```
 
 use rx_loops::{Gemm, Scheduled, Step, WindowedSum};
 use rx_tir::rewrite::{map_stmt_shallow, substitute};
@@ -7,7 +25,7 @@ use rx_tir::{BinaryOp, Block, BufferId, CompareOp, Expr, IterKind, Stmt, VarId};
 
 /// A step of a scheduled function without blocks.
 pub(crate) enum PreparedStep {
-    /// Loops, branches, stores, `let`s and asserts only.
+    /// A statement without blocks.
     Nest(Stmt),
     /// A matrix product.
     Gemm(Box<Gemm>),
@@ -38,7 +56,7 @@ impl PreparedStep {
 
 /// The state of eliminating the blocks of a function.
 pub(crate) struct Preparation {
-    /// The expression that replaces each variable.
+    /// For each variable, the expression that replaces it, if any.
     values: Vec<Option<Expr>>,
     allocations: Vec<BufferId>,
 }
@@ -139,11 +157,12 @@ impl Preparation {
     }
 }
 
-/// The maximal size, in nodes, of an expression that is substituted for a variable. It prevents exponential growth if
-/// each `let` uses the previous one twice.
+/// The maximal size, in nodes, of a simple expression ([`is_simple`]). The limit prevents exponential growth if each
+/// `let` uses the variable of the previous one twice.
 const MOST_PARTS: usize = 32;
 
-/// Whether an expression may be evaluated anywhere and more than once: no loads, no errors, few operations.
+/// Whether an expression may be evaluated anywhere and more than once: it consists of at most [`MOST_PARTS`] constants,
+/// variables, casts, comparisons and binary operations, and divides by positive constants only.
 fn is_simple(expr: &Expr) -> bool {
     let (mut simple, mut parts) = (true, 0);
     expr.walk(&mut |part| {
@@ -162,8 +181,9 @@ fn is_simple(expr: &Expr) -> bool {
     simple && parts <= MOST_PARTS
 }
 
-/// Returns the loop with its loop-invariant condition hoisted out of it and with its first-iteration statement peeled
-/// before it.
+/// Returns the loop. If its body is a branch without an alternative, under a simple loop-invariant condition, the
+/// condition is hoisted out of the loop. If the body begins with a statement of the first iteration only, this
+/// statement is peeled off and executed before the loop.
 fn hoist(var: VarId, start: Expr, extent: Expr, kind: rx_tir::LoopKind, body: Stmt) -> Stmt {
     match body {
         // Hoist a condition that is the same in every iteration.

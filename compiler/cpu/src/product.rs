@@ -1,11 +1,13 @@
-//! Matrix products: `float32` by the `gemm` library; products of few rows, and `float64`, by loops in this crate.
+//! Matrix products: `float32` by the `gemm` library or, for few rows or columns, by loops in this crate ([`rows`],
+//! [`vector`]); `float64` by a loop nest.
 
 use crate::rows::{self, Lines};
 use crate::runtime::Routine;
 use crate::vector;
 use rx_base::DType;
 
-/// A matrix in memory.
+/// A matrix in memory: the address of element `(0, 0)`, and the strides from one row to the next and from one column to
+/// the next, in elements.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Matrix<T> {
@@ -38,7 +40,7 @@ pub(crate) struct Product<T> {
 /// The size of a [`Product`] in 8-byte words.
 pub(crate) const WORDS: usize = size_of::<Product<f32>>() / 8;
 
-/// A batch axis.
+/// A batch axis: the number of products, and the stride of each matrix in elements.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Axis {
@@ -48,7 +50,7 @@ struct Axis {
     c: i64,
 }
 
-/// The routine for products of a dtype.
+/// Returns the routine for products of a dtype; `None` for other dtypes than `float32` and `float64`.
 pub(crate) fn routine(dtype: DType) -> Option<Routine> {
     match dtype {
         DType::FLOAT32 => Some(Routine { symbol: "rx_product_f32", address: product_f32 as *const u8 }),
@@ -57,8 +59,8 @@ pub(crate) fn routine(dtype: DType) -> Option<Routine> {
     }
 }
 
-/// `product` is a [`Product`] followed by its batch axes. Its matrices lie within their buffers for every batch index,
-/// as [`rx_loops::Gemm`] guarantees.
+/// Computes the products of all batch indices and returns 0. `product` is a [`Product`] followed by its batch axes. Its
+/// matrices lie within their buffers for every batch index, as [`rx_loops::Gemm`] guarantees.
 unsafe extern "C" fn product_f32(product: *const Product<f32>) -> i64 {
     // SAFETY: generated code passes the address of a product it has just written, followed by its axes.
     unsafe { for_batch(product, &mut |product| product_of_f32(product)) }
@@ -72,7 +74,7 @@ unsafe extern "C" fn product_f64(product: *const Product<f64>) -> i64 {
     0
 }
 
-/// Calls `run` with the product of each batch index.
+/// Calls `run` with the product of each batch index, unless the products have no rows or no columns.
 ///
 /// # Safety
 /// `product` and the batch axes after it must be readable.
@@ -108,7 +110,7 @@ fn product_of_f32(product: Product<f32>) {
     let Product { a, b, c, m, n, k, accumulate, .. } = product;
     let accumulate = accumulate != 0;
     let (m, n, k) = (m as usize, n as usize, k.max(0) as usize);
-    // A product with few rows is memory-bound; the library would pack data that is read only once.
+    // A product with few rows, or few columns, is memory-bound; the library would pack data that is read only once.
     for (m, n, a, b, c) in [(m, n, a, b, c), (n, m, b.transposed(), a.transposed(), c.transposed())] {
         if m <= rows::FEW && m <= n && b.row == 1 {
             let rows = Lines { first: a.first.cast_const(), outer: a.row, inner: a.column };

@@ -14,7 +14,7 @@ const BLOCK: usize = 4;
 
 type Sums = [[f32; BLOCK]; BLOCK];
 
-/// Computes the dot products of the first `count` rows and the lines, all of one length.
+/// The dot products of the first `count` rows with each line.
 struct Block<'a> {
     count: usize,
     rows: [&'a [f32]; BLOCK],
@@ -26,7 +26,7 @@ impl Routine for Block<'_> {
 
     #[inline(always)]
     unsafe fn run<V: Vector>(self) -> Sums {
-        // SAFETY: the caller's promise: elements of the result are writable.
+        // SAFETY: the caller's promise.
         unsafe {
             match self.count {
                 1 => self.sums::<V, 1>(),
@@ -39,6 +39,8 @@ impl Routine for Block<'_> {
 }
 
 impl Block<'_> {
+    /// Returns the dot product of row `i` and line `j` as `[i][j]`. The results for rows from `M` are 0.
+    ///
     /// # Safety
     /// The host has the instructions of `V`.
     #[inline(always)]
@@ -74,7 +76,8 @@ impl Block<'_> {
     }
 }
 
-/// The layout of lines in memory: the first element, the stride between lines and the stride within a line.
+/// The layout of lines in memory: the first element, the stride between lines and the stride within a line, both in
+/// elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Lines<T> {
     pub(crate) first: T,
@@ -82,8 +85,8 @@ pub(crate) struct Lines<T> {
     pub(crate) inner: i64,
 }
 
-/// Computes `result[i, j] = Σ rows[i, l] · lines[j, l]`, or adds it to the result, for `m` rows and `n` lines of `k`
-/// elements. The elements of a line are contiguous.
+/// Computes `result[i, j] = Σ rows[i, l] · lines[j, l]`, or adds the sum to the result, for `m` rows and `n` lines of
+/// `k` elements. `m` and `n` are positive, and the elements of a line are contiguous.
 ///
 /// # Safety
 /// All these elements must be readable, and those of the result writable; the result must not overlap the operands.
@@ -105,7 +108,8 @@ pub(crate) unsafe fn times(
         std::slice::from_raw_parts(lines.first.wrapping_offset(place((lines.outer, 1), at, 0)), k)
     };
     for first_line in (0..n).step_by(BLOCK) {
-        // Blocks beyond the last line repeat it; their results are discarded.
+        // A block that extends beyond the last line or row repeats that line or row; the sums of the repeats are
+        // discarded.
         let of_lines: [&[f32]; BLOCK] = std::array::from_fn(|at| line((first_line + at).min(n - 1)));
         for first_row in (0..m).step_by(BLOCK) {
             let of_rows = std::array::from_fn(|at| {

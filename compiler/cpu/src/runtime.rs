@@ -7,7 +7,9 @@ use rx_tir::Intrinsic;
 pub(crate) struct Routine {
     /// Its symbol.
     pub(crate) symbol: &'static str,
-    /// Its address: an `extern "C"` function of one or two floats that returns a float, all of the same width.
+    /// Its address: an `extern "C"` function. The routine of an intrinsic takes one or two floats and returns a float,
+    /// all of the same width. The routines of [`integer_power`] take two 64-bit integers and return one. The routines
+    /// of matrix products and windowed sums take a pointer and return an `int64`.
     pub(crate) address: *const u8,
 }
 
@@ -18,7 +20,7 @@ macro_rules! routines {
             extern "C" fn $double($($arg: f64),*) -> f64 { $f64 }
         )*
 
-        /// The routine of an intrinsic for `float32` or, where `wide`, `float64`.
+        /// Returns the routine of an intrinsic for `float32` or, if `wide`, `float64`; `None` if it has no routine.
         pub(crate) fn routine(function: Intrinsic, wide: bool) -> Option<Routine> {
             Some(match (function, wide) {
                 $(
@@ -33,7 +35,7 @@ macro_rules! routines {
             })
         }
 
-        /// Every routine, for the linker.
+        /// Returns the routines of all intrinsics that have one and of integer powers, for the linker.
         pub(crate) fn all() -> Vec<Routine> {
             let both = |function| [routine(function, false), routine(function, true)];
             let powers = [integer_power(false), integer_power(true)];
@@ -73,7 +75,7 @@ routines! {
     Tanh tanhf tanh (x) libm::tanhf(x), libm::tanh(x);
 }
 
-/// The routine of a power of 64-bit integers.
+/// Returns the routine of a power of 64-bit integers.
 pub(crate) fn integer_power(is_signed: bool) -> Routine {
     match is_signed {
         true => Routine { symbol: "rx_signed_power", address: signed_power as *const u8 },
@@ -81,8 +83,8 @@ pub(crate) fn integer_power(is_signed: bool) -> Routine {
     }
 }
 
-/// Computes `base^exponent` with wrapping. A negative exponent truncates toward zero. The caller reports zero to a negative
-/// power as an error.
+/// Computes `base^exponent` with wrapping. For a negative exponent the result is truncated toward zero: `2^-1` is 0.
+/// Zero to a negative power is 0 here; generated code checks for it before the call.
 extern "C" fn signed_power(base: i64, exponent: i64) -> i64 {
     match u64::try_from(exponent) {
         Ok(exponent) => unsigned_power(base.cast_unsigned(), exponent).cast_signed(),

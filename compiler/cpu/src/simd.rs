@@ -3,10 +3,10 @@
 
 /// A vector of `float32`. Its functions may only be called on a host that has the instruction set of the type.
 pub(crate) trait Vector: Copy {
-    /// Its lanes.
+    /// The number of lanes.
     const LANES: usize;
 
-    /// All lanes of one value.
+    /// Returns a vector with this value in all lanes.
     ///
     /// # Safety
     /// The host has the type's instructions.
@@ -18,38 +18,39 @@ pub(crate) trait Vector: Copy {
     /// As many elements as there are lanes must be readable; the host has the type's instructions.
     unsafe fn load(from: *const f32) -> Self;
 
-    /// Loads the consecutive elements whose bits are set in the mask. The other lanes are 0 and their elements are not
-    /// accessed.
+    /// Loads element `i` into lane `i` where bit `i` of the mask is set. The other lanes are 0 and their elements are
+    /// not accessed. For example, with 4 lanes and the mask `0b1010`, the result is `[0, from[1], 0, from[3]]`.
     ///
     /// # Safety
     /// The elements in the mask must be readable; the host has the type's instructions.
     unsafe fn load_part(from: *const f32, mask: u32) -> Self;
 
-    /// As [`Vector::load_part`], for the elements at offsets 0, 2, 4, and so on. The mask has two bits for each lane.
+    /// As [`Vector::load_part`], but loads element `2 * i` into lane `i` where bit `2 * i` of the mask is set. For
+    /// example, with 4 lanes and the mask `0b10100`, the result is `[0, from[2], from[4], 0]`.
     ///
     /// # Safety
     /// As [`Vector::load_part`].
     unsafe fn load_every_other(from: *const f32, mask: u32) -> Self;
 
-    /// Writes the elements to a place.
+    /// Stores the lanes to consecutive elements.
     ///
     /// # Safety
-    /// As many as there are lanes may be written; the host has the type's instructions.
+    /// As many elements as there are lanes must be writable; the host has the type's instructions.
     unsafe fn store(self, to: *mut f32);
 
-    /// Writes the elements whose bits the mask has.
+    /// Stores lane `i` to element `i` where bit `i` of the mask is set. The other elements are not accessed.
     ///
     /// # Safety
-    /// They may be written; the host has the type's instructions.
+    /// The elements in the mask must be writable; the host has the type's instructions.
     unsafe fn store_part(self, to: *mut f32, mask: u32);
 
-    /// Returns `self + a · b`, with a single rounding if the host has fused multiply-add.
+    /// Returns `self + a · b` in each lane: with a single rounding for the x86 vectors, with two for arrays.
     ///
     /// # Safety
     /// The host has the type's instructions.
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
 
-    /// The sum of the lanes.
+    /// Returns the sum of the lanes. The order of the additions depends on the type.
     ///
     /// # Safety
     /// The host has the type's instructions.
@@ -69,7 +70,8 @@ pub(crate) trait Routine {
     unsafe fn run<V: Vector>(self) -> Self::Output;
 }
 
-/// Runs a routine with the widest vectors that the host supports.
+/// Runs a routine with the widest vectors that the host supports: 16 lanes with AVX-512F, 8 with AVX2 and FMA,
+/// otherwise arrays of 4 elements.
 pub(crate) fn widest<R: Routine>(routine: R) -> R::Output {
     #[cfg(target_arch = "x86_64")]
     {
@@ -157,6 +159,8 @@ mod x86 {
     use super::{Routine, Vector};
     use std::arch::x86_64::*;
 
+    /// Runs a routine with vectors of 512 bits.
+    ///
     /// # Safety
     /// The host has AVX-512F.
     #[target_feature(enable = "avx512f")]
@@ -165,6 +169,8 @@ mod x86 {
         unsafe { routine.run::<__m512>() }
     }
 
+    /// Runs a routine with vectors of 256 bits.
+    ///
     /// # Safety
     /// The host has AVX2 and FMA.
     #[target_feature(enable = "avx2,fma")]
@@ -230,7 +236,7 @@ mod x86 {
         }
     }
 
-    /// Returns a vector whose lanes have all bits set if the mask's bit is set, and are 0 otherwise.
+    /// Returns a vector in which lane `i` has all bits set if bit `i` of the mask is set, and is 0 otherwise.
     ///
     /// # Safety
     /// The host has AVX2.
@@ -323,7 +329,7 @@ mod tests {
             for part in &mut parts {
                 part.resize(V::LANES, -1.0);
             }
-            // SAFETY: the caller's promise; 40 elements are two vectors and more, and every part has one.
+            // SAFETY: the caller's promise; 40 elements are more than two vectors, and every part is one vector long.
             unsafe {
                 let from = self.0.as_ptr();
                 let sum = V::splat(0.5).add_product(V::load(from), V::load(from.add(1)));

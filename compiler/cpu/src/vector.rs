@@ -35,6 +35,8 @@ impl Routine for Columns<'_> {
 }
 
 impl Columns<'_> {
+    /// Adds the first `N` columns, times their factors, to the sums.
+    ///
     /// # Safety
     /// The host has the instructions of `V`.
     #[inline(always)]

@@ -6,8 +6,9 @@ use crate::simd::{self, Vector, widest};
 /// The number of vectors that are summed together, which hides the latency of additions.
 const BLOCK: usize = 4;
 
-/// The number of rows whose masks are cached. Usually these are the first and last rows of an image, whose padding
-/// differs.
+/// The maximal number of unusual rows ([`Usual`]) whose masks are cached at a time. Rows with equal values of the
+/// `moving` conditions share masks. Typically these are the first and last rows of an image, whose windows overlap the
+/// padding.
 const MOST_KNOWN: usize = 16;
 
 /// The head of the arguments, as generated code writes them. It is followed by the axes and the taps ([`Axis::WORDS`]
@@ -32,7 +33,8 @@ pub(crate) fn routine() -> Routine {
     Routine { symbol: "rx_window_f32", address: window_f32 as *const u8 }
 }
 
-/// An axis or a tap: its extent, its strides, and the step that it adds to each condition's value.
+/// An axis, or a loop over taps: its extent, its strides in elements, and the step that one iteration adds to each
+/// condition's value.
 #[derive(Clone, Copy)]
 struct Axis<'w> {
     extent: i64,
@@ -46,8 +48,8 @@ impl Axis<'_> {
     const WORDS: usize = 4;
 }
 
-/// `head` is a [`Head`] followed by its words. Its addresses lie within their buffers where the conditions hold, as
-/// [`rx_loops::WindowedSum`] guarantees.
+/// Computes windowed sums and returns 0. `head` is a [`Head`] followed by its words. The addresses of `b` and `c`, and
+/// those of `a` where the conditions hold, lie within their buffers, as [`rx_loops::WindowedSum`] guarantees.
 unsafe extern "C" fn window_f32(head: *const Head) -> i64 {
     // SAFETY: generated code passes the address of a head it has just written, followed by its words.
     let (head, words) = unsafe {
@@ -99,8 +101,12 @@ impl Tap {
         taps
     }
 
-    /// Returns the part of a range of a row in which these conditions hold. `values` are their values at the row's
-    /// first element and the first tap.
+    /// Returns the part of `range`, a range of elements of a row, in which the conditions with the indices `which`
+    /// hold. `values` has the value of each condition at the row's first element and the first tap. The result is empty
+    /// if its end is not above its begin.
+    ///
+    /// For example, if a condition has the value −3 for this tap and 2 more for each element, it holds from element 2:
+    /// −3 + 2 · 2 = 1. If the value is 5 and 2 less for each element, it holds for the elements 0 to 2 (end 3).
     fn within(&self, which: &[usize], values: &[i64], lane: &Axis<'_>, range: (i64, i64)) -> (i64, i64) {
         let (mut first, mut end) = range;
         for at in which {
@@ -108,7 +114,7 @@ impl Tap {
             match lane.conditions[*at] {
                 0 if value < 0 => end = i64::MIN,
                 0 => {}
-                // `value + by · element` is nonnegative if `element` ≥ `-value / by`.
+                // `value + by · element` is nonnegative if `element` is at least `-value / by`, rounded up.
                 by if by > 0 => first = first.max(value.div_euclid(by).wrapping_neg()),
                 by => end = end.min(value.wrapping_div_euclid(by.wrapping_neg()).saturating_add(1)),
             }
@@ -122,7 +128,7 @@ fn moved(values: &[i64], axis: &Axis<'_>, by: i64) -> Vec<i64> {
     values.iter().zip(axis.conditions).map(|(value, step)| value.wrapping_add(by.wrapping_mul(*step))).collect()
 }
 
-/// A vector of a row's sums.
+/// A vector of a row's sums: the addresses for its first lane, and its masks.
 #[derive(Clone, Copy)]
 struct Part {
     a: *const f32,
@@ -211,7 +217,8 @@ impl simd::Routine for Call<'_> {
     }
 }
 
-/// Inserts a 0 bit after each of the lower 16 bits, for masks of every other element.
+/// Inserts a 0 bit above each of the lower 16 bits, for masks of every other element. For example, `0b1011` becomes
+/// `0b1000101`.
 fn spread(mask: u32) -> u32 {
     let bits = (mask | mask << 8) & 0x00ff_00ff;
     let bits = (bits | bits << 4) & 0x0f0f_0f0f;
@@ -219,14 +226,15 @@ fn spread(mask: u32) -> u32 {
     (bits | bits << 1) & 0x5555_5555
 }
 
-/// Classifies the conditions, and recognizes usual rows, in which no `moving` condition fails.
+/// The classification of the conditions, which recognizes usual rows: those in which every `moving` condition is
+/// independent of the element and holds at all taps.
 struct Usual {
     /// The conditions that do not depend on the row.
     fixed: Vec<usize>,
     /// The conditions that depend on the row.
     moving: Vec<usize>,
-    /// For each moving condition, the least value at the row's first tap for which it holds at all taps; `None` if the
-    /// condition also depends on the element.
+    /// For each moving condition, the least value at the row's first element and the first tap with which it holds at
+    /// all taps; `None` if the condition also depends on the element.
     least: Vec<Option<i64>>,
 }
 
@@ -250,7 +258,11 @@ impl Usual {
 
 impl Call<'_> {
     /// Appends the masks of the current row under the `moving` conditions and the fixed ones: for each vector of the
-    /// row, one mask for each tap. A bit is set if the element is in the row and satisfies the conditions.
+    /// row, one mask for each tap. A lane's bit is set if its element is in the row and satisfies the conditions. If
+    /// `a` has stride 2, masks have two bits for each lane ([`spread`]).
+    ///
+    /// For example, with 4 lanes, a tap that satisfies the conditions for the elements 1 to 5 of a row of 6 has the
+    /// masks `0b1110` and `0b0011`, or `0b1010100` and `0b0000101` if `a` has stride 2.
     fn push_masks(&self, lanes: usize, moving: &[usize], masks: &mut Vec<u32>) {
         let begin = masks.len();
         let vectors = (self.lane.extent as usize).div_ceil(lanes);
@@ -288,15 +300,15 @@ impl Call<'_> {
         false
     }
 
-    /// Flushes the pending partial sums.
+    /// Computes the pending vectors, the first `waiting` of `parts`, if there are any; none are pending afterwards.
     ///
     /// # Safety
     /// As [`Call::sum`].
     #[inline(always)]
     unsafe fn sum_waiting<V: Vector>(&self, parts: &mut [Part; BLOCK], waiting: &mut usize, masks: &[u32]) {
         if *waiting > 0 {
-            // Fill the unused entries with the first one. Its sum is then computed several times, which is harmless:
-            // all sums are loaded before any is stored.
+            // Fill the unused entries with the first one. Its sums are then computed several times, which is harmless:
+            // all vectors of `c` are loaded before any is stored.
             let first = parts[0];
             parts[*waiting..].fill(first);
             // SAFETY: the caller's promise.
@@ -305,7 +317,7 @@ impl Call<'_> {
         }
     }
 
-    /// Computes the sums of these vectors.
+    /// Computes and stores these vectors of sums.
     ///
     /// # Safety
     /// The host has the instructions of `V`; addresses are as required by [`window_f32`].
@@ -322,7 +334,7 @@ impl Call<'_> {
         }
     }
 
-    /// Computes the sums, where `A` and `B` are the strides between neighbouring lanes of `a` and `b` in elements.
+    /// As [`Call::sum`], where `A` and `B` are the strides between neighbouring lanes of `a` and `b` in elements.
     ///
     /// # Safety
     /// As [`Call::sum`].

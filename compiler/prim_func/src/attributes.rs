@@ -22,8 +22,8 @@ pub struct WrittenAttributes {
 /// A dictionary's entries, in source order.
 type Entries = Vec<(Arc<str>, Attr)>;
 
-/// Returns the attributes of the prim_func with these segments; `None` if it has no header, or if its body begins on
-/// the header's line.
+/// Returns the attributes of the prim_func with these segments. If there is no dictionary, returns no entries, or
+/// `None` if there is no place for one: no header, no line after it, or a body on the header's line.
 pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
     let mut start = 0;
     let mut behind_header = None;

@@ -2,8 +2,10 @@
 //! variables.
 //!
 //! The checks walk along the trace of a function (`reader::trace`). Statements that could not be read are not judged.
-//! An error holds for all values of the symbols and names an iteration that shows it. A property that fails only for
-//! some values is not reported, or is a warning if the source itself relates the index to the symbols.
+//! An index is an error if it is out of bounds for all values of the symbols; the error names an iteration that shows
+//! it. An index that is out of bounds for some values only is not reported, or is a warning if the source itself
+//! relates it to the symbols. The other checks give warnings; that of a race may be shown for a single value of the
+//! symbols.
 //!
 //! ```text
 //! def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):
@@ -86,7 +88,7 @@ impl<'t> Walk<'t> {
             Event::Access(access) if access.write => Some(access.buffer),
             _ => None,
         }));
-        // A statement that could not be read may write any buffer that it names.
+        // A statement that could not be read may write buffers, so all buffers count as written.
         let unread = trace.events.iter().any(|event| matches!(event, Event::Unread(_)));
         if unread {
             start.written.extend((0..trace.func.buffers.len() as u32).map(BufferId));

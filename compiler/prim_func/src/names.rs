@@ -127,8 +127,7 @@ struct Walk<'a> {
     file: &'a FileContext,
     /// The names bound by the statements before this one.
     bound: NameSet,
-    /// Whether the walk is in the function's header. Types in the header may use names that the start of the body
-    /// declares.
+    /// Whether the walk is in the function's header. Types in the header may use names that the body binds.
     in_header: bool,
     /// All names that the function binds anywhere.
     anywhere: NameSet,

@@ -56,8 +56,8 @@ const DEEPEST: usize = 512;
 
 /// Reads the prim_func `name` from its segments: decorators, header and body.
 ///
-/// The function's buffers are its tensor parameters in order, including handles opened by `T.match_buffer`. Its
-/// [`PrimFunc::symbols`] are the variables in the shapes of its buffers that are not parameters.
+/// The function's buffer parameters are its tensor parameters in order, including handles opened by `T.match_buffer`.
+/// Its [`PrimFunc::symbols`] are the variables in the shapes and strides of these buffers that are not parameters.
 ///
 /// # Errors
 /// All syntax errors if there are any. Otherwise the first mistake, or the first construct that the IR does not
@@ -95,7 +95,8 @@ struct Reader<'a> {
     operators: Vec<Name>,
     /// The first value and the extent of each loop variable.
     ranges: FxHashMap<VarId, (Expr, Expr)>,
-    /// Names that plain assignments bind more than once; they become cells, which are stored to.
+    /// The names that become cells, which are stored to: names that are assigned more than once, changed by `+=` or
+    /// similar, or declared without a value.
     reassigned: NameMap<()>,
     /// Variables that are declared but not bound, such as `n = T.int64()`.
     symbols: Vec<VarId>,
@@ -110,7 +111,7 @@ struct Reader<'a> {
     leaves: Placeholders<Leave>,
     /// The positions of the placeholders of both kinds.
     mark_places: FxHashMap<VarId, ItemPlace>,
-    /// The number of enclosing loops.
+    /// The number of enclosing `for` and `while` loops.
     loops: usize,
     /// The operation of the cross-thread reductions at this position (`T.comm_reducer`).
     reducer: Option<collective::Reducer>,
@@ -241,7 +242,7 @@ impl<'a> Reader<'a> {
 
     /// Completes the function after its parameters and body have been read: eliminates early exits, inserts implied
     /// barriers, converts collective operations to loops, and drops unused variables and buffers. Reports a symbol that
-    /// occurs in the shape of no buffer parameter, since a call cannot determine its value.
+    /// occurs in the shape and strides of no buffer parameter, since a call cannot determine its value.
     fn finish(mut self, at: At<'_>, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);

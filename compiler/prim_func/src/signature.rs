@@ -212,7 +212,7 @@ impl Body {
     }
 
     /// Records the buffer of `A.data` or `A.access_ptr("w")`. Its later accesses are unknown, so it counts as read
-    /// and written.
+    /// and written. The names `T`, `R` and `I` are namespaces, not buffers.
     fn load_head(&mut self, cursor: Cursor<'_>, value: &Expr) {
         if !matches!(value.kind, ExprKind::Name) || !matches!(cursor.text(value.tokens.start), "T" | "R" | "I") {
             self.load(cursor, value);

@@ -16,7 +16,7 @@ impl Emitter<'_> {
         self.builder.func.dfg.value_type(value)
     }
 
-    /// `op value`.
+    /// Emits `op value`.
     pub(super) fn unary(&mut self, op: UnaryOp, value: Value, dtype: DType) -> Emitted<Value> {
         let vector = self.type_of(value).is_vector();
         Ok(match op {
@@ -35,7 +35,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// `left op right`, both of one type.
+    /// Emits `left op right` for operands of one type. Shifts are emitted by [`Emitter::shift`].
     pub(super) fn binary(&mut self, op: BinaryOp, left: Value, right: Value, dtype: DType) -> Emitted<Value> {
         if dtype.is_float() {
             return self.binary_of_floats(op, left, right);
@@ -74,7 +74,8 @@ impl Emitter<'_> {
         Ok(self.wrapped(value, dtype))
     }
 
-    /// Emits a shift by an `int64` amount. A negative amount, or one of at least the width, shifts out all bits.
+    /// Emits a shift by an `int64` amount. A negative amount, or one of at least the width, shifts out all bits: the
+    /// result is 0 or, for a right shift of a negative signed integer, −1.
     pub(super) fn shift(&mut self, op: BinaryOp, value: Value, amount: Value, dtype: DType) -> Value {
         let ty = self.type_of(value);
         let bits = i64::from(ty.lane_bits());
@@ -123,8 +124,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Emits a division of scalar integers by any divisor. Division by zero fails a check; the smallest integer divided
-    /// by −1 wraps.
+    /// Emits the quotient or remainder (by `op`) of scalar integers for any divisor. Division by zero fails a check;
+    /// the smallest integer divided by −1 wraps.
     fn divide(&mut self, op: BinaryOp, left: Value, right: Value, signed: bool) -> Emitted<Value> {
         if self.type_of(left).is_vector() {
             return Err(CompileError::Unsupported("division of integer lanes".into()));
@@ -147,7 +148,7 @@ impl Emitter<'_> {
         Ok(self.floored(op, left, right, quotient))
     }
 
-    /// Division of scalar integers by a positive constant, which cannot fail.
+    /// Emits the quotient or remainder (by `op`) of a scalar integer and a positive constant, which cannot fail.
     pub(super) fn divide_by(&mut self, op: BinaryOp, left: Value, divisor: i64, signed: bool) -> Emitted<Value> {
         let ty = self.type_of(left);
         if !signed {
@@ -192,7 +193,7 @@ impl Emitter<'_> {
         self.builder.ins().select(below, less, quotient)
     }
 
-    /// A `bool` or mask: `left op right`, both of one type.
+    /// Emits the comparison `left op right` of operands of one type. The result is a `bool` or, for vectors, a mask.
     pub(super) fn compare(&mut self, op: CompareOp, left: Value, right: Value, dtype: DType) -> Value {
         let ty = self.type_of(left);
         if dtype.is_float() {
@@ -206,7 +207,8 @@ impl Emitter<'_> {
             };
             return self.builder.ins().fcmp(code, left, right);
         }
-        // Bools compare as unsigned: a true mask is −1, which as an unsigned number is above 0, as 1 is.
+        // Bools compare as unsigned: a true mask is −1, which as an unsigned number is above 0, as 1 is. Narrow
+        // unsigned integers in 32-bit lanes are not negative, so that they may compare as signed.
         let signed = dtype.code == TypeCode::Int || (ty.is_vector() && !dtype.is_bool() && dtype.bits < 32);
         let code = match (op, signed) {
             (CompareOp::Eq, _) => IntCC::Equal,

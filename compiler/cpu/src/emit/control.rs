@@ -1,4 +1,4 @@
-//! Statements and loops.
+//! Emission of statements and loops.
 
 use super::lanes::LanePlan;
 use super::split::{Part, Split};
@@ -16,7 +16,7 @@ struct Loop<'s> {
 }
 
 impl Emitter<'_> {
-    /// A statement.
+    /// Emits a statement.
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Emitted<()> {
         match stmt {
             Stmt::Seq(statements) => statements.iter().try_for_each(|stmt| self.stmt(stmt)),
@@ -78,7 +78,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits a loop, vectorized if possible.
+    /// Emits a loop: vectorized if it has a plan, otherwise split if that makes a part vectorizable, otherwise scalar.
     pub(super) fn looped(&mut self, stmt: &Stmt) -> Emitted<()> {
         let Stmt::For { var, start, extent, body, .. } = stmt else {
             return Err(CompileError::Unsupported("a loop that is none".into()));
@@ -128,7 +128,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits a vectorized loop: iterations of several vectors, then of one vector, then scalar ones.
+    /// Emits a vectorized loop: iterations of several vectors, then of one vector, then scalar ones. If the number of
+    /// iterations is constant (`count`), those of a kind that it does not need are omitted.
+    ///
+    /// For example, 103 iterations with 4 lanes and an unroll factor of 4 are 6 iterations of 16 elements, 1 of 4
+    /// elements and 3 scalar ones. For 100 iterations, the scalar loop is omitted.
     fn in_lanes(
         &mut self,
         looped: Loop<'_>,
@@ -156,7 +160,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits iterations from `first` while the variable is below `end`, and returns its final value.
+    /// Emits iterations from `first` while the variable is below `end`, and returns its value after the last one. In a
+    /// vectorized loop, each iteration adds the number of its elements to the variable.
     fn emit_loop(&mut self, looped: Loop<'_>, first: Value, end: Value, lane: Option<LaneLoop>) -> Emitted<Value> {
         let step = lane.map_or(1, |lane| i64::from(lane.lanes * lane.unroll));
         let [round, exit] = [(); 2].map(|()| self.builder.create_block());
@@ -182,7 +187,7 @@ impl Emitter<'_> {
         Ok(last)
     }
 
-    /// Emits a statement under a condition.
+    /// Emits code under a condition, or unconditionally if there is none.
     pub(super) fn guarded(
         &mut self,
         condition: Option<Value>,

@@ -64,7 +64,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Vectors in another dtype.
+    /// Converts a vector to another dtype, lane by lane. Fails for conversions without a vector form.
     pub(super) fn convert_vector(&mut self, value: Value, from: DType, to: DType) -> Emitted<Value> {
         let (source, target) = (self.lane_type(from)?, self.lane_type(to)?);
         if from == to {
@@ -111,7 +111,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Wraps each lane to the range of a narrower integer dtype.
+    /// Wraps each lane to the range of a narrower integer dtype. For example, 200 in a 32-bit lane of `int8` becomes
+    /// −56. Scalars are unchanged, since their types are as wide as their dtypes.
     pub(super) fn wrapped(&mut self, value: Value, dtype: DType) -> Value {
         let ty = self.builder.func.dfg.value_type(value);
         let unused = i64::from(ty.lane_bits()) - i64::from(dtype.bits);
@@ -125,7 +126,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Saturates 32-bit lanes to the range of a narrower dtype.
+    /// Saturates a 32-bit integer, or 32-bit lanes, to the range of a narrower dtype.
     fn held(&mut self, value: Value, dtype: DType) -> Value {
         if dtype.bits >= 32 {
             return value;
@@ -140,19 +141,19 @@ impl Emitter<'_> {
         self.builder.ins().smin(value, high)
     }
 
-    /// The mask of lanes that are not 0.
+    /// Emits the mask of lanes that are not 0.
     pub(super) fn nonzero(&mut self, value: Value) -> Value {
         let ty = self.builder.func.dfg.value_type(value);
         let zero = self.integer(0, ty);
         self.builder.ins().icmp(IntCC::NotEqual, value, zero)
     }
 
-    /// A comparison's result as the mask type of this lane width.
+    /// Converts a comparison's result to a mask type of the same lane width.
     pub(super) fn as_mask(&mut self, mask: Value, ty: Type) -> Value {
         if self.builder.func.dfg.value_type(mask) == ty { mask } else { self.bits(mask, ty) }
     }
 
-    /// The same bits in another type of the same size.
+    /// Emits a bit cast to another type of the same size.
     pub(super) fn bits(&mut self, value: Value, ty: Type) -> Value {
         let flags = match ty.is_vector() {
             true => MemFlagsData::new().with_endianness(Endianness::Little),
@@ -161,7 +162,7 @@ impl Emitter<'_> {
         self.builder.ins().bitcast(ty, flags, value)
     }
 
-    /// A float constant, in every lane of a vector type.
+    /// Emits a float constant; for a vector type, in every lane.
     pub(super) fn float(&mut self, value: f64, ty: Type) -> Value {
         let one = match ty.lane_type() {
             types::F64 => self.builder.ins().f64const(value),
@@ -170,7 +171,7 @@ impl Emitter<'_> {
         if ty.is_vector() { self.builder.ins().splat(ty, one) } else { one }
     }
 
-    /// An integer constant, in every lane of a vector type.
+    /// Emits an integer constant; for a vector type, in every lane.
     pub(super) fn integer(&mut self, value: i64, ty: Type) -> Value {
         let lane = ty.lane_type();
         // The builder requires that bits above the type's width are 0.
@@ -206,7 +207,7 @@ impl Emitter<'_> {
         self.float_of_half_bits(bits, dtype)
     }
 
-    /// From the 16 bits of a `float16` or `bfloat16`, in 32-bit integers, to `float32`.
+    /// Converts the 16 bits of a `float16` or `bfloat16`, in a 32-bit integer or 32-bit lanes, to `float32`.
     pub(super) fn float_of_half_bits(&mut self, bits: Value, dtype: DType) -> Value {
         let ty = self.builder.func.dfg.value_type(bits);
         let float = if ty.is_vector() { types::F32X4 } else { types::F32 };
@@ -234,7 +235,8 @@ impl Emitter<'_> {
         self.bits(value, float)
     }
 
-    /// The 16 bits of the nearest `float16` or `bfloat16`, ties to even, in 32-bit integers.
+    /// Rounds a `float32` to the nearest `float16` or `bfloat16`, ties to even. Returns its 16 bits in a 32-bit integer
+    /// or 32-bit lanes.
     pub(super) fn half_bits(&mut self, value: Value, dtype: DType) -> Value {
         let float = self.builder.func.dfg.value_type(value);
         let ty = if float.is_vector() { types::I32X4 } else { types::I32 };

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Emission of expressions.
 
 use super::{BindingValue, Check, Emitted, Emitter, Operand, scalar_type};
 use crate::error::CompileError;
@@ -18,7 +18,7 @@ impl Operand {
 }
 
 impl Emitter<'_> {
-    /// An expression's value in its dtype.
+    /// Emits an expression; its value has the expression's dtype.
     pub(super) fn expr(&mut self, expr: &Expr) -> Emitted<Operand> {
         match expr {
             Expr::Int { value, dtype } => {
@@ -67,13 +67,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits an expression whose value is uniform over the lanes.
+    /// Emits an expression whose value must be uniform over the lanes.
     pub(super) fn one(&mut self, expr: &Expr) -> Emitted<Value> {
         let operand = self.expr(expr)?;
         operand.single().ok_or_else(|| CompileError::Unsupported("a value that differs by lane".into()))
     }
 
-    /// Emits a condition that is uniform over the lanes.
+    /// Emits a condition that must be uniform over the lanes.
     pub(super) fn condition(&mut self, expr: &Expr) -> Emitted<Value> {
         let value = self.one(expr)?;
         Ok(self.is_true(value))
@@ -129,7 +129,7 @@ impl Emitter<'_> {
         self.zip(a, b, dtype, dtype, |emitter, a, b| emitter.binary(op, a, b, dtype))
     }
 
-    /// The operand in another dtype.
+    /// Converts the operand to another dtype.
     pub(super) fn convert(&mut self, operand: Operand, from: DType, to: DType) -> Emitted<Operand> {
         self.map(&operand, |emitter, value| match emitter.builder.func.dfg.value_type(value).is_vector() {
             true => emitter.convert_vector(value, from, to),
@@ -137,7 +137,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Applies a function to each value.
+    /// Applies a function to the scalar or to each vector.
     pub(super) fn map(
         &mut self,
         operand: &Operand,
@@ -152,7 +152,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Applies a function to each pair of values.
+    /// Applies a function to the scalars or to each pair of vectors. If only one operand has vectors, the other is
+    /// broadcast.
     pub(super) fn zip(
         &mut self,
         left: Operand,
@@ -229,8 +230,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether the expression may be evaluated speculatively: it cannot fail or access memory out of bounds, and it is
-    /// cheap.
+    /// Whether the expression may be evaluated speculatively: it has no checks, its loads are evidently in range, and
+    /// it cannot divide by zero.
     pub(super) fn speculatable(&self, expr: &Expr) -> bool {
         expr.all(&|part| self.part_is_safe(part))
     }
@@ -244,8 +245,8 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether an expression is an integer division whose divisor is not a positive constant, or an integer power whose
-/// exponent may be negative.
+/// Whether an expression itself, not an operand, is an integer division whose divisor is not a positive constant, or a
+/// power whose exponent has a signed integer dtype and may be negative.
 pub(super) fn may_divide_by_zero(expr: &Expr) -> bool {
     use BinaryOp::{Div, FloorDiv, FloorMod, TruncDiv, TruncMod};
     match expr {

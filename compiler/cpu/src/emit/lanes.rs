@@ -1,8 +1,17 @@
 //! Vectorization: decides which loops become vector loops.
 //!
-//! A loop can be vectorized if every store moves by one element with the loop variable, every load moves by one element
-//! or is invariant, and no iteration accesses elements that another iteration writes. A reduction into one element is
-//! vectorized with partial results.
+//! A loop can be vectorized if every store moves by one element with the loop variable, every load is invariant or
+//! moves by a constant of at most 4 elements, no iteration accesses elements that another iteration writes, and vectors
+//! support the operations. Loads that move by one element become vector loads; others are gathered lane by lane. A
+//! reduction into one element is vectorized with partial results.
+//!
+//! ```text
+//! C[i] = A[i] + B[0]       vector load of A, broadcast of B
+//! C[i] = A[2 * i]          gathered, if the loop does enough other work
+//! C[2 * i] = A[i]          not vectorized: the store moves by two elements
+//! C[i] = C[i + 1]          not vectorized: iteration i + 1 writes C[i + 1]
+//! C[0] = C[0] + A[i]       partial results
+//! ```
 
 use super::promote::{Candidate, update};
 use super::{Emitter, vector_type};
@@ -16,12 +25,12 @@ use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, Stmt, VarId};
 pub(super) struct LanePlan {
     /// Lanes of a vector.
     pub(super) lanes: u32,
-    /// Vectors at a time.
+    /// The number of vectors for each iteration of the unrolled loop.
     pub(super) unroll: u32,
 }
 
-/// The largest stride, in elements, at which gathering lanes one by one is worthwhile: the elements of one vector are
-/// then in one cache line.
+/// The largest stride, in elements, at which gathering lanes one by one is worthwhile: the elements of one vector then
+/// span at most 52 bytes (4 elements of 4 bytes with stride 4), usually one cache line.
 const FARTHEST: u64 = 4;
 
 /// The error that a construct cannot be vectorized.
@@ -43,7 +52,8 @@ struct Scan<'s, 'a, 'e> {
 }
 
 impl Emitter<'_> {
-    /// Returns the plan of a loop if it can be vectorized.
+    /// Returns the plan of a loop if it can be vectorized, is not part of a vectorized loop, and is worth it: loads
+    /// that are gathered need enough other work.
     pub(super) fn lane_plan(&self, stmt: &Stmt) -> Option<LanePlan> {
         let Stmt::For { var, extent, body, .. } = stmt else { return None };
         if self.lane.is_some() {
@@ -83,6 +93,7 @@ impl Emitter<'_> {
         stmt: &Stmt,
         candidates: &[Candidate],
     ) -> Option<(LanePlan, Vec<(BufferId, BinaryOp)>)> {
+        // In a vectorized loop, each lane updates a separate element, which needs no partial results.
         if self.lane.is_some() {
             return None;
         }
@@ -93,7 +104,6 @@ impl Emitter<'_> {
                 _ => break,
             }
         }
-        // An enclosing loop that can be vectorized itself needs no partial results.
         let known: Vec<(BufferId, &[Expr])> =
             candidates.iter().map(|candidate| (candidate.buffer, &candidate.indices[..])).collect();
         self.reduction(innermost, &known)
@@ -123,7 +133,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether each index is in range: a constant, or a loop variable that stays below the axis's extent.
+    /// Whether each index is evidently in range: a constant, or a loop variable (or a cast of one to an integer dtype)
+    /// whose values are not negative and below the axis's extent.
     pub(super) fn always_in_range(&self, buffer: BufferId, indices: &[Expr]) -> bool {
         let shape = &self.func.buffer(buffer).shape;
         shape.len() == indices.len()
@@ -150,7 +161,9 @@ impl Emitter<'_> {
     }
 }
 
-/// Returns the largest unroll factor, at most `most`, such that a loop of `count` iterations fills the vectors.
+/// Returns the unroll factor: `most`, halved until a loop of `count` iterations fills the vectors or one vector
+/// remains. For example, with `most` = 4, 4 lanes and 10 iterations, the factor is 2: four vectors have 16 lanes, two
+/// have 8.
 fn fitting(most: u32, lanes: u32, count: i64) -> u32 {
     let mut unroll = most;
     while unroll > 1 && i64::from(unroll * lanes) > count {
@@ -198,7 +211,8 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         }
     }
 
-    /// Collects the updates of known elements; fails if the body contains anything else.
+    /// Collects the updates of known elements; fails if the body contains other statements than these and `let`s, or
+    /// two updates of one buffer.
     fn updates(
         &mut self,
         stmt: &'s Stmt,
@@ -245,7 +259,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         vector_type(dtype, self.lanes).map(drop).ok_or(Refused)
     }
 
-    /// Whether vectors of the dtype are loaded and stored.
+    /// Fails unless vectors of the dtype can be loaded and stored. With two lanes, only those of 8-byte elements can.
     fn in_memory(&self, dtype: DType) -> Scanned<()> {
         self.vector(dtype)?;
         if self.lanes == 2 && dtype.bytes() != 8 { Err(Refused) } else { Ok(()) }
@@ -397,7 +411,8 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         Ok(true)
     }
 
-    /// Whether no iteration accesses an element that another iteration writes.
+    /// Whether it is evident that no iteration accesses an element that another iteration writes: all accesses to a
+    /// buffer that is stored to have the same indices, and the indices keep iterations apart.
     fn is_free_of_conflicts(&self, body: &'s Stmt) -> bool {
         let mut loads = Vec::new();
         body.walk(&mut |stmt| {
@@ -415,7 +430,8 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         })
     }
 
-    /// Whether different values of the loop variables address different elements, or the inner variables are not used.
+    /// Whether the indices of a store use no inner loop variable, or it is evident that different values of the loop
+    /// variables address different elements: each index is a different variable, or uses no loop variable.
     fn keeps_apart(&self, indices: &[Expr]) -> bool {
         if !indices.iter().any(|index| self.inner.iter().any(|var| index.uses(*var))) {
             return true;

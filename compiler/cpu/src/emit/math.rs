@@ -14,7 +14,7 @@ use rx_base::dtype::TypeCode;
 use rx_tir::{Expr, Intrinsic};
 
 impl Emitter<'_> {
-    /// A call of an intrinsic.
+    /// Emits an intrinsic.
     pub(super) fn call(&mut self, function: Intrinsic, dtype: DType, args: &[Expr]) -> Emitted<Operand> {
         let Some(first) = args.first() else {
             return Err(CompileError::Unsupported(format!("{} without arguments", function.name())));
@@ -31,7 +31,8 @@ impl Emitter<'_> {
         let mut operands = Vec::with_capacity(args.len());
         for arg in args {
             let value = self.expr(arg)?;
-            // The exponent of `ldexp` is an integer; it is passed as a float.
+            // All arguments get the dtype of the first. For example, the integer exponent of `ldexp` is passed as a
+            // float.
             operands.push(if arg.dtype() == of { value } else { self.convert(value, arg.dtype(), of)? });
         }
         if operands.iter().all(|operand| matches!(operand, Operand::One(_))) {
@@ -47,7 +48,7 @@ impl Emitter<'_> {
         Ok(Operand::Lanes(results))
     }
 
-    /// Emits `x^c` for a constant `c` of 1, 2 or 3 as multiplications. Returns `None` for other exponents.
+    /// Emits `x^c` for a float constant `c` of 1, 2 or 3 as multiplications. Returns `None` for other exponents.
     fn constant_power(&mut self, base: &Expr, exponent: &Expr) -> Emitted<Option<Operand>> {
         let Expr::Float { value: exponent, dtype } = exponent else { return Ok(None) };
         let ty = scalar_type(*dtype)?;
@@ -114,7 +115,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// A call into Rust; of vectors, one per lane.
+    /// Emits a call of the intrinsic's [`runtime`] routine; for vectors, one call for each lane.
     fn call_routine(&mut self, function: Intrinsic, args: &[Value]) -> Emitted<Value> {
         let ty = self.builder.func.dfg.value_type(args[0]);
         let lane = ty.lane_type();
@@ -240,7 +241,7 @@ impl Emitter<'_> {
         self.builder.ins().fadd(product, c)
     }
 
-    /// A polynomial by Horner's rule, the highest coefficient first.
+    /// Emits a polynomial by Horner's rule. The coefficient of the highest power is first.
     fn horner(&mut self, x: Value, coefficients: &[f32]) -> Value {
         let ty = self.builder.func.dfg.value_type(x);
         let mut sum = self.float(f64::from(coefficients[0]), ty);
@@ -255,11 +256,11 @@ impl Emitter<'_> {
         if float.is_vector() { types::I32X4 } else { types::I32 }
     }
 
-    /// `e^x`: `2^n · e^r` with `|r| <= ln2/2`, `e^r` by Cephes' polynomial (`expf`).
+    /// Emits `e^x` as `2^n · e^r` with `|r| <= ln2/2`, and `e^r` by Cephes' polynomial (`expf`).
     fn exp(&mut self, x: Value) -> Value {
         let ty = self.builder.func.dfg.value_type(x);
         let whole = self.integers_like(ty);
-        // For arguments outside this range the result is 0 or infinity. NaN passes both comparisons.
+        // For arguments outside this range the result is 0 or infinity. NaN is not clamped: both comparisons are false.
         let [low, high] = [-104.0, 89.0].map(|limit| self.float(limit, ty));
         let below = self.builder.ins().fcmp(FloatCC::LessThan, x, low);
         let x = self.choose(below, low, x);
@@ -295,7 +296,7 @@ impl Emitter<'_> {
         self.builder.ins().fmul(power, rest)
     }
 
-    /// `tanh x` as a quotient of polynomials on `[-7.9, 7.9]`, beyond which it is 1: Eigen's `ptanh`.
+    /// Emits `tanh x` as a quotient of polynomials on about `[-7.9, 7.9]`, beyond which it is −1 or 1: Eigen's `ptanh`.
     fn tanh(&mut self, x: Value) -> Value {
         self.odd_quotient(
             x,
@@ -313,7 +314,7 @@ impl Emitter<'_> {
         )
     }
 
-    /// `erf x` as a quotient of polynomials on `[-4, 4]`, beyond which it is 1: Eigen's `perf`.
+    /// Emits `erf x` as a quotient of polynomials on `[-4, 4]`, beyond which it is −1 or 1: Eigen's `perf`.
     fn erf(&mut self, x: Value) -> Value {
         self.odd_quotient(
             x,
@@ -331,7 +332,7 @@ impl Emitter<'_> {
         )
     }
 
-    /// Emits `x · p(x²) / q(x²)` with `x` clamped to `[-limit, limit]`.
+    /// Emits `x · p(x²) / q(x²)` with `x` clamped to `[-limit, limit]`. The highest coefficients are first.
     fn odd_quotient(&mut self, x: Value, limit: f64, p: &[f32], q: &[f32]) -> Value {
         let ty = self.builder.func.dfg.value_type(x);
         let [low, high] = [-limit, limit].map(|limit| self.float(limit, ty));
@@ -345,7 +346,7 @@ impl Emitter<'_> {
         self.builder.ins().fdiv(p, q)
     }
 
-    /// `ln x` by Cephes' polynomial (`logf`) around 1.
+    /// Emits `ln x` by Cephes' polynomial (`logf`) around 1.
     fn log(&mut self, x: Value) -> Value {
         let ty = self.builder.func.dfg.value_type(x);
         let whole = self.integers_like(ty);
@@ -405,7 +406,7 @@ impl Emitter<'_> {
         self.choose(is_negative, nan, value)
     }
 
-    /// Whether an integer scalar is not 0; for conditions.
+    /// Emits whether an integer scalar is not 0, for conditions.
     pub(super) fn is_true(&mut self, value: Value) -> Value {
         self.builder.ins().icmp_imm_s(IntCC::NotEqual, value, 0)
     }

@@ -14,7 +14,7 @@ const FLAGS: MemFlagsData = MemFlagsData::new().with_notrap();
 /// Bit casts between vector types require a byte order.
 const BITS: MemFlagsData = MemFlagsData::new().with_endianness(Endianness::Little);
 
-/// The address of an element.
+/// The address of an element: a base address plus a constant offset in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     base: Value,
@@ -22,8 +22,9 @@ pub(super) struct Address {
 }
 
 impl Emitter<'_> {
-    /// Returns the element's address, and its stride over the lanes in elements. Terms of outer loops are added first,
-    /// so that they are computed outside the inner loops.
+    /// Emits the element's address; also returns its stride over the lanes, in elements. Terms of outer loops are added
+    /// first, so that the code generator can move their sum out of the inner loops. In a vectorized loop, the address
+    /// is that of the first lane.
     fn address(&mut self, buffer: BufferId, indices: &[Expr]) -> Emitted<(Address, Stride)> {
         let overflow =
             || CompileError::Unsupported("an index of too many terms, or with coefficients above int64".into());
@@ -89,13 +90,13 @@ impl Emitter<'_> {
                     Expr::Load { .. } | Expr::Checked { .. } => loads = true,
                     _ => {}
                 });
-                // A loaded value may change in the current loop, so it is not hoisted out of it.
+                // A loaded value may change in the current loop, so its term counts as one of this loop.
                 Ok(if loads { depth?.max(self.depth) } else { depth? })
             }
         }
     }
 
-    /// An atom as `int64`.
+    /// Emits an atom as `int64`.
     pub(super) fn atom(&mut self, atom: &Atom) -> Emitted<Value> {
         match atom {
             Atom::Var(var) => self.index_of_var(*var),
@@ -103,7 +104,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A variable as `int64`.
+    /// Emits a variable as `int64`. Fails if the variable's value is vectors.
     pub(super) fn index_of_var(&mut self, var: rx_tir::VarId) -> Emitted<Value> {
         match self.binding(var)?.value.clone() {
             BindingValue::Index(value) => Ok(value),
@@ -114,7 +115,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An integer expression as `int64`, the same in every lane.
+    /// Emits an integer expression as `int64`. Fails if its value differs by lane.
     pub(super) fn index(&mut self, expr: &Expr) -> Emitted<Value> {
         match expr {
             Expr::Int { value, .. } => Ok(self.builder.ins().iconst(types::I64, *value)),
@@ -126,7 +127,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// `buffer[indices]`.
+    /// Emits `buffer[indices]`: the registers of a promoted element, otherwise a load. In a vectorized loop, elements
+    /// with stride 1 are loaded as vectors, and those with another constant stride lane by lane.
     pub(super) fn load(&mut self, buffer: BufferId, indices: &[Expr]) -> Emitted<Operand> {
         if let Some(value) = self.load_promoted(buffer, indices) {
             return Ok(value);
@@ -165,7 +167,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `buffer[indices] = value`.
+    /// Emits the store `buffer[indices] = value`: a scalar, or in a vectorized loop vectors with stride 1.
     pub(super) fn store(&mut self, buffer: BufferId, indices: &[Expr], value: Operand) -> Emitted<()> {
         let dtype = self.func.buffer(buffer).dtype;
         let (address, stride) = self.address(buffer, indices)?;
@@ -242,7 +244,7 @@ impl Emitter<'_> {
             self.builder.ins().store(FLAGS, value, base, offset);
             return Ok(());
         }
-        // Keep the low bits of each lane, so that the saturating narrowing has no effect.
+        // Keep only the low bits of each lane, so that the narrowing instructions do not saturate.
         let bits = if ty == types::F32X4 { self.half_bits(value, dtype) } else { value };
         let narrow = |emitter: &mut Self, mask: i64| {
             let mask = emitter.builder.ins().iconst(types::I32, mask);
@@ -269,7 +271,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The lane loop's vector type of a dtype.
+    /// Returns the vectorized loop's vector type of a dtype; fails if there is none.
     pub(super) fn lane_type(&self, dtype: DType) -> Emitted<Type> {
         self.vector_type(dtype).ok_or_else(|| CompileError::Unsupported(format!("lanes of {dtype}")))
     }
@@ -288,7 +290,8 @@ impl Emitter<'_> {
         vector.ok_or_else(|| CompileError::Unsupported("a vector of nothing".into()))
     }
 
-    /// Converts a scalar to a vector lane: narrow integers are widened, a `bool` becomes a mask.
+    /// Converts a scalar to the lane type of a vector: narrow integers are widened, and a `bool` becomes a mask (0 or
+    /// −1).
     fn lane_element(&mut self, value: Value, dtype: DType, vector: Type) -> Value {
         let lane = vector.lane_type();
         if dtype.is_bool() {
@@ -318,7 +321,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Bytes of an element in memory.
+/// Returns the size of an element in memory, in bytes.
 fn element_bytes(dtype: DType) -> Emitted<u32> {
     scalar_type(dtype)?;
     Ok(dtype.bytes() as u32)

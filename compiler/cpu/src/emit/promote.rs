@@ -1,5 +1,11 @@
 //! Scalar promotion: an element that a loop updates is loaded into registers before the loop and stored after it. For
 //! example, `for k: C[i, j] += A[i, k] * B[k, j]` loads and stores `C[i, j]` once, not in each iteration.
+//! Loop-invariant elements that the loop only reads are loaded before it.
+//!
+//! If the loop of an update is vectorized, the partial results are in vectors that begin with the operation's identity.
+//! For example, `for k in range(64): C[0] += A[k]` in `float32` has four vectors of 4 lanes, all 0. Each of the 4
+//! iterations adds 16 elements. After the loop, the vectors are added in pairs until there is one; its lanes are added
+//! to the initial `C[0]` one after the other.
 
 use super::{Emitted, Emitter, LaneLoop, Operand, scalar_type};
 use crate::emit::lanes::LanePlan;
@@ -10,7 +16,7 @@ use rx_base::dtype::TypeCode;
 use rx_loops::{Poly, Stride};
 use rx_tir::{BinaryOp, BufferId, Expr, Stmt, VarId};
 
-/// The maximal number of promoted loads, since registers are few.
+/// The maximal number of loads that a loop promotes, since registers are few.
 const MOST_KEPT: usize = 6;
 
 /// An element that is kept in registers.
@@ -116,7 +122,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Promotes loads of elements that no store changes and that are accessed unconditionally.
+    /// Promotes at most [`MOST_KEPT`] loads of loop-invariant elements whose buffer the loop does not store to. Their
+    /// indices must be evidently in range, since the loop may load the elements conditionally or not at all.
     fn keep_loads(&mut self, search: &Search<'_>) -> Emitted<()> {
         let mut kept = 0;
         for (buffer, indices) in &search.loads {
@@ -148,7 +155,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits a loop with these elements promoted.
+    /// Emits a loop with these elements promoted. It is executed only if all loops around the stores have iterations;
+    /// otherwise it would not access the elements.
     fn with_candidates(&mut self, stmt: &Stmt, candidates: Vec<Candidate>) -> Emitted<()> {
         if candidates.is_empty() {
             return self.looped(stmt);
@@ -249,7 +257,7 @@ impl Emitter<'_> {
         variables
     }
 
-    /// Combines an element's partial results and stores it.
+    /// Combines an element's partial results, if any, with its value and stores it.
     fn demote(&mut self, promoted: Promoted) -> Emitted<()> {
         let dtype = promoted.dtype;
         debug_assert!(!promoted.read_only);
@@ -302,7 +310,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether the element is promoted to vectors.
+    /// Whether a load of the element differs by lane: it is promoted to vectors or, if it is not promoted, its address
+    /// changes with the variable of the vectorized loop.
     pub(super) fn promoted_in_lanes(&self, buffer: BufferId, indices: &[Expr]) -> bool {
         match self.position(buffer, indices) {
             Some(at) => self.promoted[at].lanes,
@@ -350,7 +359,8 @@ impl Emitter<'_> {
         Ok(true)
     }
 
-    /// Computes `before op added`. The addition of a product is fused if the host has fused multiply-add.
+    /// Emits `before op added`. The addition of a product of `float32` or `float64` is fused if the host has fused
+    /// multiply-add.
     fn updated(&mut self, op: BinaryOp, before: Vec<Value>, added: &Expr, dtype: DType) -> Emitted<Vec<Value>> {
         let lanes = self.lane.is_some();
         if let (BinaryOp::Add, Expr::Binary { op: BinaryOp::Mul, left, right }, true) = (op, added, self.fused)
@@ -394,8 +404,8 @@ impl Emitter<'_> {
     }
 }
 
-/// Matches a value `buffer[indices] op added`, or with the operands exchanged, for an associative operation. Returns
-/// `(op, added)`.
+/// Matches a value `buffer[indices] op added`, or with the operands exchanged, for addition, multiplication, minimum or
+/// maximum of a dtype other than `bool`. `added` must not load the element. Returns `(op, added)`.
 pub(super) fn update<'s>(buffer: BufferId, indices: &[Expr], value: &'s Expr) -> Option<(BinaryOp, &'s Expr)> {
     let Expr::Binary { op: op @ (BinaryOp::Add | BinaryOp::Mul | BinaryOp::Min | BinaryOp::Max), left, right } = value
     else {

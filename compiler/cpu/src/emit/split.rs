@@ -1,5 +1,13 @@
-//! Loop splitting at the points where conditions change: for example, padding leaves a middle part without conditions,
-//! which can be vectorized.
+//! Loop splitting at the points where conditions change. For example, padding leaves a middle part in which the
+//! conditions hold, and which can be vectorized:
+//!
+//! ```text
+//! for i in range(34):
+//!     B[i] = select(1 <= i and i < 33, A[i - 1], 0)
+//! ```
+//!
+//! is emitted as three loops: iteration 0, iterations 1 to 32 with `B[i] = A[i - 1]` in vectors, and iteration 33. The
+//! first and the last one keep the conditions.
 
 use super::expr::may_divide_by_zero;
 use super::lanes::LanePlan;
@@ -45,7 +53,8 @@ enum Term {
 }
 
 impl Emitter<'_> {
-    /// Returns the parts of a loop if splitting makes one of them vectorizable.
+    /// Returns the parts of a loop if splitting makes one of them vectorizable. Loops with a constant extent below 8
+    /// are not split.
     pub(super) fn split(&self, stmt: &Stmt) -> Option<Split> {
         let Stmt::For { var, start, extent, kind, body } = stmt else { return None };
         if self.lane.is_some() || extent.as_int().is_some_and(|extent| extent < 8) {
@@ -88,14 +97,15 @@ impl Emitter<'_> {
             Part { body, plan: self.lane_plan(&looped) }
         };
         let inside = part(Some(true));
-        // With a single condition on this variable alone, the condition is false in all outer iterations.
+        // A single condition that does not depend on inner loop variables is false in all iterations outside.
         let exact = bounds.len() == 1
             && bounds.iter().flat_map(|bound| &bound.rest).all(|term| matches!(term, Term::Product(..)));
         let outside = part(if exact { Some(false) } else { None });
         (inside.plan.is_some() || outside.plan.is_some()).then_some(Split { bounds, inside, outside })
     }
 
-    /// Emits the first value for which the bound holds (`true`), or the value after the last one (`false`).
+    /// Emits the first value of the loop variable for which the bound holds (returned with `true`), or the value after
+    /// the last one for which it holds (returned with `false`).
     pub(super) fn bound(&mut self, bound: &Bound) -> Emitted<(Value, bool)> {
         let mut rest = self.builder.ins().iconst(types::I64, 0);
         for term in &bound.rest {
@@ -133,7 +143,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Collects the comparisons that selects and branches in a statement depend on.
+/// Collects the conjuncts of the conditions of all selects and branches in a statement.
 fn conditions<'s>(stmt: &'s Stmt, found: &mut Vec<&'s Expr>) {
     stmt.walk(&mut |stmt| {
         if let Stmt::If { condition, .. } = stmt {
@@ -164,7 +174,10 @@ impl Inner<'_> {
     }
 }
 
-/// Converts a comparison to a bound on the variable, if it is one.
+/// Converts an integer comparison to a bound on the variable, if it is one that can be computed before the loop.
+///
+/// For example, `2 * v + k < 10` becomes `-2 * v - k + 9 >= 0`. If `k` is the variable of an inner loop over
+/// `range(3)`, the least value of `-k` is −2, so that the bound is `-2 * v + 7 >= 0`: it holds for `v` below 4.
 fn bound_of(condition: &Expr, var: VarId, inner: &Inner<'_>) -> Option<Bound> {
     let Expr::Compare { op, left, right } = condition else { return None };
     if !left.dtype().is_int() {
@@ -204,7 +217,7 @@ fn bound_of(condition: &Expr, var: VarId, inner: &Inner<'_>) -> Option<Bound> {
     Some(Bound { step, rest })
 }
 
-/// Whether an expression loads nothing and cannot fail.
+/// Whether an expression cannot fail and contains no loads, calls or selects.
 fn is_pure(expr: &Expr) -> bool {
     expr.all(&|part| match part {
         Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } | Expr::Select { .. } => false,
@@ -212,7 +225,7 @@ fn is_pure(expr: &Expr) -> bool {
     })
 }
 
-/// Simplifies a statement under the assumption that some comparisons are true, or false.
+/// Simplifies a statement under the assumption that the `known` comparisons all have this value.
 fn with_known(stmt: &Stmt, known: &[&Expr], value: bool) -> Stmt {
     let replaced = map_stmt_shallow(
         stmt,

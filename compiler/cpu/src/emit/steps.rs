@@ -13,7 +13,7 @@ use rx_loops::{Gemm, Matrix, WindowedSum};
 use rx_tir::{BufferId, Expr};
 
 impl Emitter<'_> {
-    /// The steps in order.
+    /// Emits the steps in order.
     pub(crate) fn steps(&mut self, steps: &[PreparedStep]) -> Emitted<()> {
         for step in steps {
             match step {
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         self.call_with(window::routine(), words)
     }
 
-    /// Emits a call of a routine with the address of these words.
+    /// Emits a call of a routine with the address of these 8-byte words, which are written to the stack.
     fn call_with(&mut self, routine: Routine, words: Vec<Value>) -> Emitted<()> {
         let size = u32::try_from(words.len() * 8).map_err(|_| CompileError::Unsupported("too many axes".into()))?;
         let slot = self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));

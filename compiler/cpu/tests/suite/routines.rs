@@ -58,7 +58,8 @@ fn outcomes(func: &PrimFunc, tensors: &[Tensor]) -> [Vec<Vec<Option<u64>>>; 2] {
     [expected, actual].map(|tensors| tensors.iter().map(bits).collect())
 }
 
-/// `c = a · b`, or `c += a · b`, where `transposed` says which of the three matrices are stored transposed.
+/// `c = a · b`, or `c = 3 + a · b` if `accumulate`, where `transposed` says which of the three matrices are stored
+/// transposed.
 fn product([m, n, k]: [i64; 3], transposed: [bool; 3], accumulate: bool) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("product"));
     let shape =

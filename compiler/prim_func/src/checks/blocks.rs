@@ -26,7 +26,7 @@ pub(super) struct Block<'t> {
     pub(super) reads: Option<Declared<'t>>,
     pub(super) writes: Option<Declared<'t>>,
     pub(super) has_init: bool,
-    /// The number of conditions that hold in the whole block: `T.where`.
+    /// The number of conditions that hold in the whole block, such as that of a `T.where`.
     pub(super) predicates: usize,
 }
 
@@ -37,7 +37,7 @@ impl Block<'_> {
         nothing(&self.reads) && nothing(&self.writes)
     }
 
-    /// Whether it declares to read a buffer that it also writes.
+    /// Whether it declares to read a buffer, that is, to update it if it also writes it.
     pub(super) fn updates(&self, buffer: BufferId) -> bool {
         self.reads.is_some_and(|it| it.regions.iter().any(|region| region.buffer == buffer))
     }
@@ -63,8 +63,8 @@ pub(super) struct Blocks<'t> {
 #[derive(Debug)]
 pub(super) struct Unwritten<'t> {
     pub(super) access: &'t Access,
-    /// The outermost loop or condition around it after the allocation. A later store inside it may happen in an
-    /// earlier iteration.
+    /// The first step of the path after the allocation, usually the outermost loop around the load. A later store
+    /// inside it may happen in an earlier iteration.
     pub(super) inside: Option<Step<'t>>,
 }
 

@@ -22,7 +22,7 @@ const TRIED: [i64; 12] = [5, 8, 16, 3, 17, 33, 64, 100, 2, 1, 4, 7];
 /// The limit on the attempts to prove a witness for all symbols.
 const PROOFS: usize = 4;
 
-/// The limit on the places in one diagnostic.
+/// The limit on labels: a diagnostic with this many labels gets none for further places.
 const SHOWN: usize = 8;
 
 /// The diagnostics so far. Two findings are one mistake if index and extent are equal, even for different buffers, or

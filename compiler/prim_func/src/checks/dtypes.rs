@@ -1,4 +1,4 @@
-//! Reports stores whose conversion loses information.
+//! Reports stores whose conversion loses information, or may lose it.
 
 use super::Walk;
 use crate::reader::stored::is_in_range;

@@ -40,7 +40,8 @@ impl Values {
         }
     }
 
-    /// Evaluates an expression; `None` if it reads memory, computes with floats, overflows or is undefined.
+    /// Evaluates an integer expression. Returns `None` if the value depends on a variable without a known value, on
+    /// memory, on a call or on floats, overflows, or is undefined.
     pub(super) fn value(&self, expr: &Expr) -> Option<i64> {
         match expr {
             Expr::Int { value, .. } => Some(*value),

@@ -61,7 +61,8 @@ impl<'t> Step<'t> {
     }
 }
 
-/// The limit on the places that one search visits.
+/// The limit on the steps that one search visits. A step of the path counts once for each combination of values of the
+/// steps before it.
 const PLACES: usize = 4096;
 
 /// The limit on the length of a path.
@@ -70,7 +71,7 @@ const LONGEST: usize = 128;
 /// The number of values tried for a loop that is not enumerated completely.
 const SAMPLES: usize = 12;
 
-/// The limit on the places that all searches of a function visit together. Useful searches need few.
+/// The limit on the steps that all searches of a function visit together. Useful searches need few.
 const WORK: usize = 1 << 18;
 /// The limit on the symbolic dims that all proofs of a function may process together.
 pub(super) const FUEL: usize = 1 << 14;
@@ -80,7 +81,7 @@ pub(super) const FUEL: usize = 1 << 14;
 pub(super) struct Searcher {
     /// The values of variables at the current place of a search.
     values: Values,
-    /// The number of places that may still be visited.
+    /// The number of steps that may still be visited.
     work: usize,
 }
 
@@ -155,7 +156,7 @@ struct Walk<'s, 't> {
     relevant: &'s Relevant,
     /// The largest extent of a loop that is enumerated completely.
     all: i64,
-    /// The number of places that this search may still visit.
+    /// The number of steps that this search may still visit.
     left: usize,
     /// Thread axes and their values. Loops bound to the same thread axis have the same value.
     threads: Vec<(rx_base::Name, i64)>,
@@ -264,8 +265,8 @@ pub(super) struct Relevant {
 }
 
 impl Relevant {
-    /// Collects the variables on which expressions at the end of the path depend, directly or through values, axes,
-    /// ranges and conditions.
+    /// Collects the variables on which expressions at the end of the path depend, directly or through values and axes,
+    /// and those of all conditions and loop ranges on the path, which decide whether the end is reached.
     pub(super) fn of<'e>(path: &[Step<'_>], at_end: impl IntoIterator<Item = &'e Expr>) -> Relevant {
         let mut relevant = Relevant::default();
         for expr in at_end {

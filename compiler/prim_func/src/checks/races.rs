@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! for i in T.parallel(8):
-//!     A[i // 2] = B[i]       # error: iterations i = 0 and i = 1 of a parallel loop both write `A[0]`
+//!     A[i // 2] = B[i]       # warning: iterations i = 0 and i = 1 of a parallel loop both write `A[0]`
 //! ```
 //!
 //! Concurrent loops are parallel and vectorized loops, and thread axes whose threads share the buffer. A race is
@@ -226,7 +226,8 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Reports iterations of a spatial axis of the innermost block that write the same element.
+    /// Reports iterations of a spatial axis of the innermost block that store different values to the same element of a
+    /// global buffer.
     fn check_spatial(&mut self, access: &'t Access) {
         let (Some(block), Some(element)) = (self.blocks.innermost(), &access.element) else { return };
         let first = block.first_step;

@@ -3,7 +3,7 @@
 //! ```text
 //! with T.sblock("sum"):
 //!     v, k = T.axis.remap("SR", [i, j])
-//!     B[v] = B[v] + A[v, k]      # error: without `with T.init(): B[v] = T.float32(0)`
+//!     B[v] = B[v] + A[v, k]      # warning: without `with T.init(): B[v] = T.float32(0)`
 //! ```
 
 use super::Walk;
@@ -27,7 +27,8 @@ fn neutral(value: &Expr) -> Option<String> {
 }
 
 impl<'t> Walk<'t> {
-    /// Reports a store that accumulates over a reduction axis and is the first write of its buffer.
+    /// Reports a store that accumulates over a reduction axis and is the first write of its buffer, in a block without
+    /// `T.init`.
     pub(super) fn check_reduction(&mut self, access: &'t Access) {
         let Some(block) = self.blocks.innermost() else { return };
         if block.has_init || self.blocks.written.contains(&access.buffer) || !self.reads_own_element(access) {

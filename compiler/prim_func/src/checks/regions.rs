@@ -3,7 +3,7 @@
 //! ```text
 //! with T.sblock("copy"):
 //!     v = T.axis.spatial(4, i)
-//!     T.reads(A[v])              # error: the block reads `A[1]`, which its `T.reads` leaves out
+//!     T.reads(A[v])              # warning: the block reads `A[1]`, which its `T.reads` leaves out
 //!     B[v] = A[v + 1]
 //! ```
 //!
@@ -79,7 +79,7 @@ impl<'t> Walk<'t> {
             if let Some(found) = self.leaves_regions(access, element, declared, &windows) {
                 self.regions_told.push(declared.place.clone());
                 self.found.push(found);
-                // The outer blocks have the same declaration.
+                // The regions of outer blocks usually leave out the same element; one report is enough.
                 return;
             }
         }

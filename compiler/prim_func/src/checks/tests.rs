@@ -30,7 +30,7 @@ fn fails(text: &str, shapes: &[Vec<i64>]) -> bool {
     }
 }
 
-/// Generates an index expression over `i`, `j` and `n`.
+/// Generates an index expression over `i`, `j`, small integers and `constant`.
 fn index(constant: &'static str) -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("i".to_owned()),

@@ -125,7 +125,8 @@ impl<'t> Function<'t> {
                         next += 1;
                     }
                     Some(ParamKind::Variadic) => bound.params[at] = Some(next),
-                    // In older releases further parameters precede the remaining ones, so only their number is known.
+                    // In older releases, other parameters precede the remaining ones: the argument counts, but its
+                    // parameter is not known.
                     _ if next < self.params.len() && self.params.iter().skip(next).any(|param| param.old) => next += 1,
                     _ => bound.mistakes.push(Mistake::TooMany(at)),
                 },

@@ -28,10 +28,11 @@ pub fn written<'t>(cursor: Cursor<'t>, arguments: &[Argument]) -> Vec<Written<'t
     arguments.iter().map(one).collect()
 }
 
-/// Returns a call's arguments in the order of the parameters, or `None` if nothing changes. Keyword arguments become
-/// positional until a parameter is left out. Arguments without effect (`span`, a dropped `dtype`) are removed. Wrong
-/// calls and calls with a spread do not change. For example, `T.if_then_else(c, f=b, t=a)` becomes
-/// `T.if_then_else(c, a, b)`.
+/// Returns a call's arguments in the order of the parameters. Keyword arguments become positional until a parameter is
+/// left out; optional ones keep their keywords in functions with more than 4 positional parameters. Arguments
+/// without effect (`span`, a dropped `dtype`) are removed. Returns `None`, and the call does not change, if it has
+/// neither keywords nor `span`, if it is wrong, or if it has a spread. For example, `T.if_then_else(c, f=b, t=a)`
+/// becomes `T.if_then_else(c, a, b)`.
 pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argument]) -> Option<Vec<Argument>> {
     let is_plain = |argument: &Argument| argument.keyword.is_none();
     let bound = function.bind(&written(cursor, arguments));

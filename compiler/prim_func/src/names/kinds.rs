@@ -105,7 +105,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks an index or an operand of arithmetic: it is neither a buffer nor a name without a value.
+    /// Checks an index or an operand of arithmetic: it is neither a buffer nor a name without a value nor a dtype
+    /// without a value, such as `T.int64()`.
     pub(super) fn operand(&mut self, cursor: Cursor<'_>, value: &Expr) {
         match &value.kind {
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.operand(cursor, item)),
@@ -121,8 +122,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks the arguments of `T.f(…)`: a dtype without a value, such as `T.int64()`, is not an argument. Calls that
-    /// create buffers or variables may declare a symbol that way.
+    /// Checks the arguments of `T.f(…)`: a dtype without a value, such as `T.int64()`, is not an argument. Calls in the
+    /// header, and calls that create buffers or variables, may declare a symbol that way.
     pub(super) fn argument_values(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
         let Some(function) = self.tir_function(cursor, callee) else { return };
         if !self.in_header && !DECLARING.contains(&function) && !function.starts_with("alloc") {

@@ -52,7 +52,8 @@ impl Nest {
         self.binds_axes = form.is_some_and(|form| form.starts_with("axis.") || form == "where");
     }
 
-    /// Opens the loop or block that a statement begins, and drops loop variables that it rebinds.
+    /// Opens the loop or block that a statement begins, drops loop variables that it rebinds, and records an axis that
+    /// it binds.
     pub(super) fn leave(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let (kind, column) = (&statement.tree.kind, statement.indent);
         let mut names = NameSet::default();
@@ -83,7 +84,7 @@ impl Nest {
         !self.blocks.is_empty()
     }
 
-    /// Whether a name is the variable of a loop outside a block with axes.
+    /// Whether a name is the variable of a loop outside a block with axes, and the current statement may not use it.
     pub(super) fn is_out_of_reach(&self, name: Name) -> bool {
         let around = self.loops.iter().rfind(|open| open.variable == name);
         !self.binds_axes && around.is_some_and(|open| self.blocks.iter().skip(open.blocks).any(|block| block.has_axes))

@@ -44,7 +44,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the variable that `n = T.int64()` declares: a known symbol of the header, or a new symbol.
+    /// Returns the variable that `n = T.int64()` declares: a known symbol, a scalar parameter that is declared again,
+    /// or a new symbol.
     fn declare(&mut self, bound: Name, dtype: DType) -> Expr {
         match self.lookup(bound) {
             Some(Value::Expr(known @ Expr::Var { var, .. })) if self.symbols.contains(var) => known.clone(),
@@ -60,7 +61,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `x = T.member(…)`: a call that creates a buffer, axis or thread; otherwise a value.
+    /// Reads `x = T.member(…)`: a call that creates a buffer, axis, thread or variable; otherwise a value.
     fn assign_call(
         &mut self,
         cursor: Cursor<'_>,
@@ -107,7 +108,9 @@ impl Reader<'_> {
         Binder::Let { var, value }
     }
 
-    /// Reads `x = value`: a store if `x` is a cell or a buffer with one element, otherwise a new variable.
+    /// Reads `x = value`: a store if `x` is a cell or a buffer of shape `(1,)`, otherwise a new binding. A scalar
+    /// becomes a variable, or a cell if the name is assigned again; other values, such as lists and buffers, are bound
+    /// as they are.
     fn assign_value(&mut self, cursor: Cursor<'_>, bound: Name, target: &Tree, value: &Tree) -> Outcome<Step> {
         let known = self.lookup(bound).cloned();
         match known {
@@ -159,7 +162,8 @@ impl Reader<'_> {
         Ok(self.cell_store(buffer, value))
     }
 
-    /// Reads `x: T.let[T.int32] = value` or `x: T.int32 = value`.
+    /// Reads `x: T.let[T.int32] = value`, `x: T.int32 = value` or, without a value, the declaration `x: T.int32` of a
+    /// cell.
     pub(super) fn annotated(
         &mut self,
         cursor: Cursor<'_>,
@@ -226,7 +230,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `A[i] += value` or `x += value`.
+    /// Reads `A[i] += value` or `x += value`, or another augmented assignment.
     pub(super) fn changed(&mut self, cursor: Cursor<'_>, target: &Tree, op: BinaryOp, value: &Tree) -> Outcome<Step> {
         let before = self.value(cursor, target)?;
         let read = self.last_access();

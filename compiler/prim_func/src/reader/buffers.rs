@@ -14,7 +14,7 @@ pub(super) struct Declaration {
     shape: Vec<Expr>,
     dtype: DType,
     strides: Option<Vec<Expr>>,
-    /// The number of elements before the first; `None` for 0.
+    /// The number of elements before the first; `None` for 0 or if any number matches.
     offset: Option<Expr>,
     scope: Scope,
     /// The memory of another buffer that it uses.
@@ -150,8 +150,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the offset of a buffer in its memory, in elements; `None` for zero. A variable that nothing binds
-    /// matches any offset, which also is `None`.
+    /// Returns the offset of a buffer in its memory, in elements; `None` for zero. A name in a string, or a variable
+    /// that nothing binds, matches any offset, which also is `None`.
     fn offset(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Option<Expr>> {
         if cursor.string_value(tree).is_some() {
             return Ok(None);

@@ -85,7 +85,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Converts a Python number or one of `"inf"`, `"-inf"`, `"nan"` to a constant.
+    /// Converts a Python number, or for a float dtype the text of a number (`"inf"`, `"nan"`, `"1.5"`), to a constant.
     pub(super) fn constant(&mut self, at: At<'_>, dtype: DType, value: &Value) -> Outcome<Expr> {
         if dtype.lanes != 1 {
             return self.unsupported(at, &format!("vectors of {dtype}"));

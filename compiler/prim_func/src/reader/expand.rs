@@ -66,7 +66,7 @@ struct Definition<'a> {
     /// The visible scopes: those before the index `scopes`, except those before `floor`.
     scopes: usize,
     floor: usize,
-    /// The macro's name if it, or the macro that contains it, is another item.
+    /// The macro's name if it is another item; the name of the macro that contains it if that one is another item.
     outside: Option<Name>,
 }
 

@@ -3,7 +3,7 @@
 //! "Warp Matrix Functions").
 //!
 //! Each operation becomes a loop nest over the elements of the fragments' buffers. A warp performs it once, so if
-//! there is a loop over threads, the first lane of each warp executes the nest:
+//! there is a loop over `threadIdx.x`, the first lane of each warp executes the nest:
 //!
 //! ```text
 //! T.tvm_mma_sync(C.data, 0, A.data, 0, B.data, 0, C.data, 0)
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Requires constant fragment sizes, buffers in a `wmma.*` scope, and dense matrices in memory. Guarantees the same
-//! results as the hardware operation up to the order of summation. The hardware's assignment of elements to registers is
-//! not observable, so elements keep the layout of the declared buffer.
+//! results as the hardware operation up to the order of summation. The hardware's assignment of elements to registers
+//! is not observable, so elements keep the layout of the declared buffer.
 
 use super::statement::Step;
 use super::value::{Source, Value, View};
@@ -118,7 +118,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Restricts an operation of a warp to its first lane, if there is a loop over threads.
+    /// Restricts an operation of a warp to its first lane, if there is a loop over `threadIdx.x`.
     fn by_first_lane(&self, done: Stmt) -> Stmt {
         let Some(Value::Expr(lane)) = self.lookup(name(LANE)) else { return done };
         let number = |value| Expr::Int { value, dtype: lane.dtype() };
@@ -234,7 +234,7 @@ impl Reader<'_> {
     }
 
     fn multiply_fragments(&mut self, at: At<'_>, of: [(&Tree, &Tree); 4]) -> Outcome<Stmt> {
-        // The shape is known from the operation that filled or loaded one of the fragments.
+        // The shape is known from an earlier operation on one of the fragments.
         let mut shape = None;
         for (data, _) in of {
             let root = self.memory_of(at.cursor, data)?.root();

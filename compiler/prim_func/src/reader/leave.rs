@@ -6,7 +6,7 @@ use rx_base::Code;
 use rx_syntax::At;
 use rx_tir::leave::Leave;
 
-/// Returns the target of the early exit that a call of this member of `T` is.
+/// Returns the kind of early exit that a call of this member of `T` is, if it is one.
 pub(super) fn left_by(member: &str) -> Option<Leave> {
     match member {
         "continue_loop" => Some(Leave::Continue),

@@ -10,7 +10,7 @@ use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, TokenRange};
 use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, LoopKind, Stmt, VarId};
 
-/// A loop in the source: its range, and its step if it is not 1.
+/// A loop in the source: its first value, its number of iterations, and its step if that is not 1.
 struct Range {
     start: Expr,
     extent: Expr,

@@ -31,7 +31,8 @@ impl Reader<'_> {
         self.passed(node, name, params, declared)
     }
 
-    /// Finds the `def` of a function; returns its statement, its name and its parameters.
+    /// Finds the `def` of a function and declares its type parameters as symbols. Returns its statement, its name and
+    /// its parameters.
     fn header<'n, 's>(&mut self, nodes: &'n [Node<'s>]) -> Outcome<(&'n Node<'s>, TokenIndex, &'n [Parameter])> {
         let header = nodes.iter().find_map(|node| match &*node.kind {
             StatementKind::Def { name, type_params, params, .. } => Some((node, *name, type_params, params)),
@@ -99,8 +100,8 @@ impl Reader<'_> {
         self.finish(node.cursor.at(TokenRange::one(name)), body)
     }
 
-    /// Checks that the extents of a buffer over a handle are known to the caller: they use no variable that a loop,
-    /// block or `T.let` of the body binds.
+    /// Checks that the extents and strides of a buffer over a handle are known to the caller: they load nothing and use
+    /// only scalar parameters and symbols, no variable that a loop, block or `T.let` of the body binds.
     fn known_outside(&self, at: At<'_>, handle: Name, buffer: BufferId) -> Outcome<()> {
         let is_passed = |var: VarId| {
             let outermost = self.scopes.first().into_iter().flat_map(|scope| scope.values());
@@ -244,7 +245,8 @@ impl Reader<'_> {
         Ok(Declared::Param(Param::Buffer(buffer)))
     }
 
-    /// Reads a dim in a string, such as `"n * 2"`. Unbound names in it become symbols of dtype `int32`, as in TVM.
+    /// Reads a dim in a string, such as `"n * 2"`. Unbound names in it become symbols: of dtype `int64` if the file
+    /// declares them as symbols, otherwise `int32`, as in TVM.
     pub(super) fn quoted_dim(&mut self, at: At<'_>, text: &str) -> Outcome<Expr> {
         let inner = Segment::new(text.into());
         let [statement] = &inner.tree().statements[..] else {
@@ -284,7 +286,8 @@ fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
     names
 }
 
-/// Returns the names that are assigned more than once or changed by `+=`.
+/// Returns the names that are assigned more than once, changed by `+=` or similar, or declared without a value.
+/// Functions inside the body are not searched.
 pub(super) fn reassigned(body: &[Node<'_>]) -> NameMap<()> {
     let mut once: NameMap<()> = NameMap::default();
     let mut again = NameMap::default();

@@ -221,8 +221,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads only the selected branch of a test of macro parameters; the other branches may be invalid for the passed
-    /// arguments. Reading them would also make a recursive macro such as `if depth > 0: visit(depth - 1)` endless.
+    /// Reads only the selected branch of a test in a macro whose value is known during translation, such as a test of
+    /// parameters; the other branches may be invalid for the passed arguments. Reading them would also make a recursive
+    /// macro such as `if depth > 0: visit(depth - 1)` endless.
     fn chosen(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>], holds: bool) -> Outcome<Stmt> {
         if holds {
             return self.body(node.cursor.at(test.tokens), &node.children);
@@ -254,7 +255,8 @@ impl Reader<'_> {
         Ok(Stmt::Assert { condition, message: name(&text), site: self.site() })
     }
 
-    /// Reads an expression statement: a declaration of the enclosing block, or an evaluation.
+    /// Reads an expression statement: a string or `...` without effect, a call of a `T.` function that is a statement
+    /// by itself (such as `T.reads`, `T.where` or `T.tvm_storage_sync`), or an evaluation.
     fn bare(&mut self, cursor: Cursor<'_>, expr: &Tree) -> Outcome<Step> {
         let called = match &expr.kind {
             ExprKind::String | ExprKind::Ellipsis => return Ok(Step::NOTHING),
@@ -267,7 +269,7 @@ impl Reader<'_> {
             return self.leave(cursor.at(expr.tokens), of);
         }
         match (member, first) {
-            // Declarations that do not affect values.
+            // Declarations. Most of them do not affect values.
             (
                 "reads" | "writes" | "func_attr" | "sblock_attr" | "attr" | "assume" | "device_entry" | "func_name"
                 | "hint" | "func_ret" | "static_assert",
@@ -344,9 +346,9 @@ impl Reader<'_> {
         self.scalar_of(cursor, expr).map(|value| Step::Done(evaluated(value)))
     }
 
-    /// Reads attributes, regions and assumptions, which have no effect on values. Two keys of
-    /// `T.attr(node, key, value)` are exceptions: a thread extent is unsupported, and "reduce_scope" sets the
-    /// operation of cross-thread reductions.
+    /// Reads attributes, regions and assumptions, which have no effect on values. Three keys of
+    /// `T.attr(node, key, value)` are exceptions: "thread_extent" and "virtual_thread" are unsupported, and
+    /// "reduce_scope" sets the operation of cross-thread reductions.
     pub(super) fn attribute_statement(
         &mut self,
         cursor: Cursor<'_>,
@@ -369,10 +371,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns `a - b` after promotion, for extents of loops. Simplifies `b + extent - b` to `extent`.
+    /// Returns `a - b` after promotion, for extents of loops and regions. Simplifies `b + extent - b` to `extent`.
     pub(super) fn difference(&mut self, at: At<'_>, a: Expr, b: Expr) -> Outcome<Expr> {
         let (a, b) = self.promoted(at, a, b)?;
-        // Loops that do not begin at 0 are printed as `start + extent - start`.
+        // The end of a loop that does not begin at 0 is printed as `start + extent`.
         match a {
             Expr::Binary { op: Op::Add, left, right } if *left == b => Ok(*right),
             a => Ok(a - b),

@@ -349,8 +349,8 @@ impl Reader<'_> {
         self.note(|reader| Event::Regions { write, regions, complete, place: reader.place(at) });
     }
 
-    /// Reads a region: `A[0:16, vi]` or a whole buffer. Returns `None` if it is not a box of a buffer: a slice with a
-    /// step, or a region of a view that reshapes memory.
+    /// Reads a region: `A[0:16, vi]` or a whole buffer. Returns `None` if it is not a box of a buffer: not a tensor, a
+    /// slice with a step, or a region of a view that reshapes memory.
     fn region(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Option<Region>> {
         let (head, index) = match &tree.kind {
             ExprKind::Subscript { value, index } => (&**value, Some(&**index)),
@@ -405,8 +405,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the underlying element of a view's element. A trace does not compute the indices in a view that
-    /// reshapes memory.
+    /// Returns the underlying buffer and indices of a view's element. A trace does not compute the indices in a view
+    /// that reshapes memory; there are none then.
     pub(super) fn element(&self, view: &View, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
         match self.is_tracing() {
             false => view.element(indices),
@@ -437,8 +437,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports a name that is bound in the function, but not where it is used. All other unbound names are reported
-    /// by [`crate::names`].
+    /// Reports a name that is bound in the function, but not where it is used, unless the reader may have missed
+    /// bindings ([`Reader::note_incomplete`]). All other unbound names are reported by [`crate::names`].
     pub(super) fn note_unbound(&mut self, at: At<'_>, name: Name) {
         // Macros of other items are checked with those items.
         if self.macros.outside().is_some() {

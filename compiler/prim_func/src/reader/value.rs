@@ -95,7 +95,8 @@ impl View {
         View { shape: declared.shape.clone(), dtype: declared.dtype, source: Source::Buffer(buffer) }
     }
 
-    /// Returns the number of elements of the underlying memory before its first element (`A.elem_offset`).
+    /// Returns the number of elements before its first element (`A.elem_offset`): 0 for a buffer, the offset in the
+    /// other view's memory for a view that reshapes, and [`View::position`] of the first element for a box.
     pub(super) fn offset(&self) -> Expr {
         match &self.source {
             Source::Buffer(_) => Expr::int(0),
@@ -104,8 +105,8 @@ impl View {
         }
     }
 
-    /// Returns the number of elements of the underlying memory before the element at `indices`, one index for each
-    /// dim.
+    /// Returns the row-major position of the element at `indices`, one index for each dim. For a box, also one of
+    /// another box, it is the position in the view around all boxes. That view counts as dense and begins at 0.
     pub(super) fn position(&self, indices: Vec<Expr>) -> Expr {
         match &self.source {
             Source::Region { of, mins } => of.position(in_region(mins, indices)),
@@ -202,7 +203,7 @@ fn product(a: Expr, b: Expr) -> Expr {
     a * b
 }
 
-/// Casts the narrower of two integers to the dtype of the wider.
+/// Casts the narrower of two integers to the dtype of the wider; if both have the same width, `b` to that of `a`.
 fn same_dtype(a: Expr, b: Expr) -> (Expr, Expr) {
     let wider = if a.dtype().bits >= b.dtype().bits { a.dtype() } else { b.dtype() };
     (a.cast(wider), b.cast(wider))
