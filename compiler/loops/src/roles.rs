@@ -175,17 +175,20 @@ fn role(in_result: bool, in_left: bool, in_right: bool) -> Result<Role, Declined
 /// any constant positive stride. For example, `[i * 4 + j, l]` with `j` of 4 iterations is injective, `[i + j, l]` is
 /// not.
 pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
-    let mut used = 0;
+    let mut used: Vec<VarId> = Vec::new();
     for index in indices {
         let mut rest = scope.dim(index);
         let mut digits: Vec<(Dim, &Dim)> = Vec::new();
-        for (var, extent, _) in loops {
+        for (var, extent, role) in loops {
             let Some(scale) = split_linear(&mut rest, scope.symbol(*var)) else { return false };
             if scale.as_constant() != Some(0) {
+                if *role == Role::K || used.contains(var) {
+                    return false;
+                }
+                used.push(*var);
                 digits.push((scale, extent));
             }
         }
-        used += digits.len();
         if digits.len() == 1 {
             // A single loop may have any positive stride.
             if digits[0].0.as_constant().is_none_or(|scale| scale <= 0) {
@@ -200,5 +203,33 @@ pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indi
             place = &place * extent;
         }
     }
-    used == loops.iter().filter(|(_, _, role)| *role != Role::K).count()
+    used.len() == loops.iter().filter(|(_, _, role)| *role != Role::K).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Role, is_injective};
+    use crate::scope::Scope;
+    use rx_base::DType;
+    use rx_base::name::name;
+    use rx_tir::{Expr, PrimFunc};
+
+    #[test]
+    fn loop_that_no_index_or_two_indices_use_shares_elements() {
+        let mut func = PrimFunc::new(name("f"));
+        let vars = ["i", "j", "k"].map(|text| func.add_var(name(text), DType::INT64));
+        let [i, j, k] = vars.map(|var| func.var_expr(var));
+        let mut scope = Scope::new(&func);
+        let roles = [Role::Batch, Role::Batch, Role::K];
+        let loops = [0, 1, 2].map(|at| {
+            scope.enter_loop(vars[at], DType::INT64, &Expr::int(0), &Expr::int(4));
+            (vars[at], scope.dim(&Expr::int(4)), roles[at])
+        });
+        let mut check = |indices: &[Expr]| is_injective(&mut scope, &loops, indices);
+        assert!(check(&[i.clone(), j.clone()]));
+        assert!(check(&[i.clone() * Expr::int(4) + j.clone()]));
+        assert!(!check(&[i.clone() + j.clone()]));
+        assert!(!check(&[i.clone(), i.clone()]));
+        assert!(!check(&[i, k]));
+    }
 }

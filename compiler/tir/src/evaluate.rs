@@ -122,8 +122,9 @@ fn float_operation(op: BinaryOp) -> Option<fn(f64, f64) -> f64> {
         BinaryOp::Sub => |a, b| a - b,
         BinaryOp::Mul => |a, b| a * b,
         BinaryOp::Div => |a, b| a / b,
-        BinaryOp::Min => f64::min,
-        BinaryOp::Max => f64::max,
+        // Unlike `f64::min`, returns the right operand if one is NaN.
+        BinaryOp::Min => |a, b| if a < b { a } else { b },
+        BinaryOp::Max => |a, b| if a > b { a } else { b },
         _ => return None,
     })
 }
