@@ -1,10 +1,10 @@
 """Compares rx with onnxruntime and PyTorch on models, on one core, in one run.
 
-    python tests/bench/peers.py --rxrun target/release/rxrun --models FOLDER [--rounds 5] [--only resnet18,vit_b_16]
+    python tests/bench/peers.py --rxrun target/release/rxrun --models FOLDER [--runs 5] [--only resnet18,vit_b_16]
 
 FOLDER contains `NAME.rx` of the networks below. torchvision, transformers and networks.py build the same networks with weights drawn
 from a seed; all three programs get the same weights, matched by name. Times are CPU time of the process per inference, as medians
-over rounds in which the three alternate, so that other load on the machine affects all alike. rxrun's time is the difference between
+over runs in which the three alternate, so that other load on the machine affects all alike. rxrun's time is the difference between
 a process that runs R times and one that runs once. Results of rx and PyTorch are compared. Prints a row per model, the geometric
 mean of rx/onnxruntime, and each model's three longest kernels next to the machine's measured peaks (a product of 2048² matrices in
 PyTorch, a copy of 256 MB).
@@ -118,7 +118,7 @@ def measure(name, options, folder):
         repeat = max(3, min(200, int(0.5 / max(timed(lambda: session.run(None, feed), 2), 1e-5))))
         figures = {"onnxruntime": [], "torch": []}
         once, many = [], []
-        for _ in range(options.rounds):
+        for _ in range(options.runs):
             once.append(cpu_of(command)[1])
             events, seconds = cpu_of([*command, "--repeat", str(1 + repeat)])
             many.append(seconds)
@@ -141,7 +141,7 @@ def main():
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--rxrun", type=Path, required=True)
     reader.add_argument("--models", type=Path, required=True)
-    reader.add_argument("--rounds", type=int, default=5)
+    reader.add_argument("--runs", type=int, default=5)
     reader.add_argument("--only", type=lambda text: text.split(","), default=list(MODELS))
     reader.add_argument("--threads", type=int, default=1, help="of onnxruntime and PyTorch; rxrun uses one")
     reader.add_argument("--bar", type=float, default=2.0)
@@ -163,7 +163,7 @@ def main():
         # The times are differences of CPU times. On a busy machine a single round may give zero or less.
         if min(times["rx"], times["onnxruntime"]) <= 0:
             unmeasured.append(name)
-            print(f"{name:<18} not measured: its CPU time came out at or below 0; take more --rounds", flush=True)
+            print(f"{name:<18} not measured: its CPU time came out at or below 0; take more --runs", flush=True)
             continue
         ratios[name] = times["rx"] / times["onnxruntime"]
         shown = "" if difference is None else f"{difference:.2f}"

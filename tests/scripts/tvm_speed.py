@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how long rxcheck and TVM take to check the same texts, alternately, and the ratio.
 
-    tvm_speed.py RXCHECK TEXTS [--texts N] [--rounds N] [--field text]
+    tvm_speed.py RXCHECK TEXTS [--texts N] [--runs N] [--field text]
 
 TEXTS is a file of JSON lines with a text in FIELD, or a folder of `.rx` files. TVM's check is the one available to its users:
 `tvm.script.from_source` and, where that succeeds, whether the module is well-formed, in this process, with imports done.
@@ -64,12 +64,12 @@ def rxcheck_checks(rxcheck, folder, jobs):
 
 
 def main():
-    """Reads the texts, runs the rounds, prints the ratios."""
+    """Reads the texts, times both programs, prints the ratios."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("rxcheck")
     arguments.add_argument("texts", type=pathlib.Path)
     arguments.add_argument("--texts", dest="count", type=int, default=300)
-    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--runs", type=int, default=3)
     arguments.add_argument("--field", default="text")
     options = arguments.parse_args()
     texts = texts_of(options.texts, options.field)
@@ -78,16 +78,16 @@ def main():
         for name, text in texts:
             pathlib.Path(folder, name).write_text(text)
         tvm_checks(texts[:5])
-        rounds = []
-        for _ in range(options.rounds):
+        runs = []
+        for _ in range(options.runs):
             seconds, accepted = tvm_checks(texts)
-            rounds.append((seconds, rxcheck_checks(options.rxcheck, folder, 1), rxcheck_checks(options.rxcheck, folder, 0)))
+            runs.append((seconds, rxcheck_checks(options.rxcheck, folder, 1), rxcheck_checks(options.rxcheck, folder, 0)))
     size = sum(len(text) for _, text in texts)
-    print(f"{len(texts)} texts, {size / 1e6:.2f} MB, TVM {tvm.__version__} accepts {accepted}; {len(rounds)} rounds")
-    print(f"TVM parser + well_formed: {statistics.median(row[0] for row in rounds):.3f} s")
+    print(f"{len(texts)} texts, {size / 1e6:.2f} MB, TVM {tvm.__version__} accepts {accepted}; {len(runs)} runs")
+    print(f"TVM parser + well_formed: {statistics.median(row[0] for row in runs):.3f} s")
     for name, at in (("rxcheck, one thread", 1), ("rxcheck, all threads", 2)):
-        ratios = sorted(row[0] / row[at] for row in rounds)
-        seconds = statistics.median(row[at] for row in rounds)
+        ratios = sorted(row[0] / row[at] for row in runs)
+        seconds = statistics.median(row[at] for row in runs)
         print(f"{name}: {seconds:.3f} s, TVM/rx {statistics.median(ratios):.0f} ({ratios[0]:.0f} to {ratios[-1]:.0f})")
 
 

@@ -187,10 +187,10 @@ impl Reader<'_> {
         Some(name(plain))
     }
 
-    fn param_name(&mut self, table: &RawTable, what: &str) -> Option<Name> {
+    fn param_name(&mut self, table: &RawTable, subject: &str) -> Option<Name> {
         let Some(text) = self.string(table, "name") else {
             if table.get("name").is_none() {
-                self.say(table.place, format!("{what} needs a `name`"));
+                self.say(table.place, format!("{subject} needs a `name`"));
             }
             return None;
         };

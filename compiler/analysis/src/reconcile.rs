@@ -132,9 +132,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn dim_clash(&mut self, axis: Option<usize>, what: String, wanted: &Dim, actual: &Dim) {
+    fn dim_clash(&mut self, axis: Option<usize>, subject: String, wanted: &Dim, actual: &Dim) {
         let first = self.clash.is_none();
-        self.clash(ClashKind::Shape, axis, what, wanted.to_string());
+        self.clash(ClashKind::Shape, axis, subject, wanted.to_string());
         if let Some(clash) = self.clash.as_mut().filter(|_| first) {
             clash.pair = Some((wanted.clone(), actual.clone()));
         }

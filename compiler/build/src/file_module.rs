@@ -1,7 +1,7 @@
 //! Adapts a module of a file to the interface that lowering needs.
 
 use crate::device::Device;
-use crate::queries::{Kept, prim_func};
+use crate::queries::{MemoizedQueries, prim_func};
 use rx_base::Name;
 use rx_db::Scope;
 use rx_ir::Function;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 /// The functions of a module, read from the database.
 pub(crate) struct ScopeModule<'db> {
-    kept: Kept<'db>,
+    kept: MemoizedQueries<'db>,
     scope: Scope,
     unreadable: RefCell<Vec<Name>>,
 }
 
 impl<'db> ScopeModule<'db> {
     pub(crate) fn new(db: &'db dyn salsa::Database, scope: Scope) -> ScopeModule<'db> {
-        ScopeModule { kept: Kept::new(db, &Device::Interp), scope, unreadable: RefCell::default() }
+        ScopeModule { kept: MemoizedQueries::new(db, &Device::Interp), scope, unreadable: RefCell::default() }
     }
 
     /// Returns the prim_funcs with errors that lowering has requested.

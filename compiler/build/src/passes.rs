@@ -104,8 +104,8 @@ impl<'w> Passes<'w> {
     }
 
     /// Appends a heading.
-    fn head(&mut self, what: &str) {
-        self.listing.text.push_str(&comment("#", &format!("----- {what} -----")));
+    fn head(&mut self, title: &str) {
+        self.listing.text.push_str(&comment("#", &format!("----- {title} -----")));
         self.listing.text.push('\n');
         self.listing.lines += 2;
     }

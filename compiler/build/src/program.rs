@@ -1,7 +1,7 @@
 //! Lowers the functions of checked files to programs.
 
 use crate::device::Device;
-use crate::queries::{self, Kept, Unlowered};
+use crate::queries::{self, MemoizedQueries, Unlowered};
 use rx_base::{Code, Diagnostic, Name, Span};
 use rx_db::{FunctionKind, ModuleId, Workspace};
 use rx_ir::Origin;
@@ -71,7 +71,7 @@ pub fn each_step(
     program.map_origins(origins);
     after(LOWERING, &program);
     let each = &mut |step: &'static Step, program: &Program| after(step.name, program);
-    rx_lower::steps::run_with(&Kept::new(db, device), &mut program, device.target_info(), each);
+    rx_lower::steps::run_with(&MemoizedQueries::new(db, device), &mut program, device.target_info(), each);
     Ok(())
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn lowered(
 #[salsa::tracked(returns(clone), no_eq, lru = 16)]
 pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, device: Device) -> Made {
     let mut program = lowered(db, scope, entry, false)?;
-    rx_lower::steps::run_with(&Kept::new(db, &device), &mut program, device.target_info(), &mut |_, _| ());
+    rx_lower::steps::run_with(&MemoizedQueries::new(db, &device), &mut program, device.target_info(), &mut |_, _| ());
     Ok(Arc::new(program))
 }
 
@@ -60,7 +60,11 @@ pub(crate) fn program(db: &dyn salsa::Database, scope: Scope, entry: Name, devic
 pub(crate) fn alone(db: &dyn salsa::Database, scope: Scope, name: Name, optimized: bool) -> Option<Made> {
     let unlowered = || Arc::new(Unlowered { problems: Vec::new(), unreadable: vec![name] });
     let read = prim_func(db, scope, name)?.map_err(|_| unlowered());
-    Some(read.map(|loops| Arc::new(rx_lower::steps::alone(&loops, optimized, &Kept::new(db, &Device::Interp)))))
+    Some(
+        read.map(|loops| {
+            Arc::new(rx_lower::steps::alone(&loops, optimized, &MemoizedQueries::new(db, &Device::Interp)))
+        }),
+    )
 }
 
 /// Returns the loops of a prim_func of the source, or the message why it has none. Returns `None` if the module has no
@@ -73,7 +77,7 @@ pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> O
 
 /// The kernel queries of one run of lowering and of the steps, for a device. Each result is also kept in a local map,
 /// since networks repeat their layers and salsa records a dependency edge for every request.
-pub(crate) struct Kept<'db> {
+pub(crate) struct MemoizedQueries<'db> {
     pub(crate) db: &'db dyn salsa::Database,
     device: &'db Device,
     calls: Answers<OperatorCall, Result<Arc<CallKernel>, Arc<str>>>,
@@ -84,10 +88,10 @@ pub(crate) struct Kept<'db> {
 /// The results of one query, by key.
 type Answers<Q, A> = RefCell<FxHashMap<Q, A>>;
 
-impl<'db> Kept<'db> {
-    pub(crate) fn new(db: &'db dyn salsa::Database, device: &'db Device) -> Kept<'db> {
+impl<'db> MemoizedQueries<'db> {
+    pub(crate) fn new(db: &'db dyn salsa::Database, device: &'db Device) -> MemoizedQueries<'db> {
         let (calls, pairs, rewrites) = Default::default();
-        Kept { db, device, calls, pairs, rewrites }
+        MemoizedQueries { db, device, calls, pairs, rewrites }
     }
 }
 
@@ -101,7 +105,7 @@ fn once<Q: Clone + Eq + Hash, A: Clone>(known: &Answers<Q, A>, question: &Q, ask
     answer
 }
 
-impl Queries for Kept<'_> {
+impl Queries for MemoizedQueries<'_> {
     fn call(&self, call: &OperatorCall) -> Result<Arc<CallKernel>, Arc<str>> {
         once(&self.calls, call, || call_kernel(self.db, CallKey::new(self.db, call)))
     }

@@ -188,9 +188,9 @@ impl<'j> Decoder<'j> {
             .collect()
     }
 
-    fn node(&self, at: usize, what: &str) -> Result<&Node<'j>, String> {
+    fn node(&self, at: usize, subject: &str) -> Result<&Node<'j>, String> {
         let count = self.graph.nodes.len();
-        self.graph.nodes.get(at).ok_or_else(|| format!("its {what} is node {at} of {count}"))
+        self.graph.nodes.get(at).ok_or_else(|| format!("its {subject} is node {at} of {count}"))
     }
 
     /// Returns the type of an object; [`StructInfo::Error`] if it is not a constant.

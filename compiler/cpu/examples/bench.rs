@@ -22,14 +22,14 @@ fn dims(extents: &[i64]) -> Vec<Dim> {
 
 /// A kernel, with the bytes that a call moves and the operations that it computes.
 struct Case {
-    what: String,
+    title: String,
     func: PrimFunc,
     bytes: f64,
     operations: f64,
 }
 
-fn builder(what: &str) -> KernelBuilder {
-    KernelBuilder::new(name(what))
+fn builder(title: &str) -> KernelBuilder {
+    KernelBuilder::new(name(title))
 }
 
 /// `gelu(x) * y + b`, `gelu` by `erf`.
@@ -41,7 +41,7 @@ fn chain(n: i64) -> Case {
         let erf = Expr::call(Intrinsic::Erf, vec![x.clone() * number(std::f64::consts::FRAC_1_SQRT_2)]);
         x * number(0.5) * (erf + number(1.0)) * y + b
     });
-    Case { what: format!("gelu(x)·y+b, {n}"), func: builder.finish(), bytes: 16.0 * n as f64, operations: 0.0 }
+    Case { title: format!("gelu(x)·y+b, {n}"), func: builder.finish(), bytes: 16.0 * n as f64, operations: 0.0 }
 }
 
 /// `x * y + b`.
@@ -49,7 +49,7 @@ fn simple(n: i64) -> Case {
     let mut builder = builder("simple");
     let [x, y, b, z] = ["x", "y", "b", "z"].map(|text| builder.param(text, &dims(&[n]), FLOAT));
     builder.compute(z, |builder, axes| builder.load(x, axes) * builder.load(y, axes) + builder.load(b, axes));
-    Case { what: format!("x·y+b, {n}"), func: builder.finish(), bytes: 16.0 * n as f64, operations: 2.0 * n as f64 }
+    Case { title: format!("x·y+b, {n}"), func: builder.finish(), bytes: 16.0 * n as f64, operations: 2.0 * n as f64 }
 }
 
 /// `out[row] = combine(initial, value(row, column))`.
@@ -80,7 +80,7 @@ fn softmax(rows: i64, columns: i64) -> Case {
     reduce_rows(&mut builder, sums, size, BinaryOp::Add, 0.0, |builder, at| builder.load(powers, &at));
     builder.compute(y, |builder, axes| builder.load(powers, axes) / builder.load(sums, &axes[..1]));
     let bytes = (8 * rows * columns) as f64;
-    Case { what: format!("softmax, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
+    Case { title: format!("softmax, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
 }
 
 fn layer_norm(rows: i64, columns: i64) -> Case {
@@ -105,7 +105,7 @@ fn layer_norm(rows: i64, columns: i64) -> Case {
         normal * builder.load(gamma, &axes[1..]) + builder.load(beta, &axes[1..])
     });
     let bytes = (8 * rows * columns) as f64;
-    Case { what: format!("layer_norm, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
+    Case { title: format!("layer_norm, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
 }
 
 /// A 3×3 window with padding 1 over images: max pooling, or a depthwise convolution if `weighted`.
@@ -128,9 +128,9 @@ fn window(channels: i64, size: i64, stride: i64, weighted: bool) -> Case {
         let value = Expr::select(rows.and(columns), value, number(initial));
         (axes.to_vec(), if weighted { value * weight } else { value })
     });
-    let what = format!("{} 3×3/{stride}, {channels}×{size}²", if weighted { "depthwise" } else { "max_pool" });
+    let title = format!("{} 3×3/{stride}, {channels}×{size}²", if weighted { "depthwise" } else { "max_pool" });
     let bytes = (4 * channels * (size * size + out * out)) as f64;
-    Case { what, func: builder.finish(), bytes, operations: (18 * channels * out * out) as f64 }
+    Case { title, func: builder.finish(), bytes, operations: (18 * channels * out * out) as f64 }
 }
 
 /// A matrix product. If `transposed`, the right factor is stored transposed.
@@ -152,7 +152,7 @@ fn product(m: i64, n: i64, k: i64, transposed: bool) -> Case {
     let bytes = (4 * (m * k + k * n + m * n)) as f64;
     let mark = if transposed { "ᵀ" } else { "" };
     Case {
-        what: format!("matmul, {m}×{n}×{k}{mark}"),
+        title: format!("matmul, {m}×{n}×{k}{mark}"),
         func: builder.finish(),
         bytes,
         operations: (2 * m * n * k) as f64,
@@ -180,8 +180,8 @@ fn convolution(channels: i64, out: i64, size: i64, kernel: i64, stride: i64) -> 
     });
     let bytes = (4 * (channels * size * size + out * result * result)) as f64;
     let operations = (2 * out * channels * kernel * kernel * result * result) as f64;
-    let what = format!("conv {kernel}×{kernel}/{stride}, {channels}→{out}, {size}²");
-    Case { what, func: builder.finish(), bytes, operations }
+    let title = format!("conv {kernel}×{kernel}/{stride}, {channels}→{out}, {size}²");
+    Case { title, func: builder.finish(), bytes, operations }
 }
 
 /// Returns the CPU time of this thread if the system reports it, otherwise the elapsed time.
@@ -213,7 +213,7 @@ fn mean(mut call: impl FnMut()) -> f64 {
 
 fn time(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().any(|argument| argument == "--listing") {
-        println!("; {}\n{}", case.what, CpuModule::listing(&case.func)?);
+        println!("; {}\n{}", case.title, CpuModule::listing(&case.func)?);
         return Ok(());
     }
     let begin = Instant::now();
@@ -244,7 +244,7 @@ fn time(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
     }
     println!(
         "{:<28} {:>10.1} µs {:>7.1} GB/s {:>7.1} GFLOP/s   build {:>6.2} ms",
-        case.what,
+        case.title,
         seconds * 1e6,
         case.bytes / seconds / 1e9,
         case.operations / seconds / 1e9,
@@ -289,6 +289,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         convolution(64, 128, 56, 1, 2),
     ];
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
-    let wanted = |case: &&Case| wanted.as_ref().is_none_or(|wanted| case.what.contains(wanted));
+    let wanted = |case: &&Case| wanted.as_ref().is_none_or(|wanted| case.title.contains(wanted));
     cases.iter().filter(wanted).try_for_each(time)
 }

@@ -4,7 +4,7 @@
 //! error of a kernel is reported by a later call, at the latest when a buffer is read or [`Device::synchronize`] is
 //! called. [`Module::finish`] also reports checks that failed in kernels. Calls of the driver go through the trait
 //! [`driver::Driver`], so that everything except these calls is tested without a device, by a mock driver
-//! ([`recorder::Recorder`]).
+//! ([`mock_driver::MockDriver`]).
 //!
 //! - Freed memory stays in a pool for later allocations (`memory`).
 //! - A sequence of launches that repeats is captured once as a CUDA graph and replayed (`queue`).
@@ -13,24 +13,24 @@
 //!   continue to work.
 
 mod core;
+mod cudarc_driver;
 pub mod driver;
 mod error;
-mod live;
 mod memory;
+pub mod mock_driver;
 mod queue;
-pub mod recorder;
 mod staging;
 
 #[cfg(test)]
 mod tests;
 
 use self::core::Core;
-use crate::images::{self, Image, Kept};
+use crate::images::{self, Image, ImageCache};
 use crate::source::{ArgumentValue, CudaSource, Launch, TensorMapValue};
-use driver::{Code, Driver, KernelHandle, KernelLaunch, Room, Tensor};
+use cudarc_driver::CudarcDriver;
+pub(crate) use cudarc_driver::driver_version;
+use driver::{Code, Driver, KernelHandle, KernelLaunch, MemInfo, Tensor};
 pub use error::{DeviceError, Launched, MOST_NAMED};
-use live::Live;
-pub(crate) use live::driver_version;
 pub use memory::DeviceBuffer;
 use std::rc::Rc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Device {
     /// # Errors
     /// If there is no driver or no supported device, or if the driver fails; the error names what is missing.
     pub fn probe() -> Result<Device, DeviceError> {
-        Ok(Device::of(Live::probe()?))
+        Ok(Device::of(CudarcDriver::probe()?))
     }
 
     /// Creates a device on top of a driver.
@@ -77,8 +77,8 @@ impl Device {
     }
 
     /// Returns the free and the total memory, if the driver reports them.
-    pub fn room(&self) -> Option<Room> {
-        self.core.driver.room().ok()
+    pub fn mem_info(&self) -> Option<MemInfo> {
+        self.core.driver.mem_info().ok()
     }
 
     /// Returns the peak of the device memory that buffers use, in bytes, without idle blocks of the pool.
@@ -116,7 +116,7 @@ impl Device {
     pub fn upload(&self, bytes: &[u8]) -> Result<DeviceBuffer, DeviceError> {
         let buffer = self.allocate(bytes.len())?;
         if !bytes.is_empty() {
-            self.core.copy_up(bytes, &buffer)?;
+            self.core.copy_to_device(bytes, &buffer)?;
         }
         Ok(buffer)
     }
@@ -128,7 +128,7 @@ impl Device {
     /// fails.
     pub fn download(&self, buffer: &DeviceBuffer) -> Result<Vec<u8>, DeviceError> {
         let mut bytes = vec![0; buffer.bytes()];
-        self.core.copy_down(buffer, &mut bytes)?;
+        self.core.copy_to_host(buffer, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -145,13 +145,13 @@ impl Device {
     /// # Errors
     /// The errors of `work`, of kernels and of the driver.
     pub fn milliseconds(&self, work: impl FnOnce() -> Result<(), DeviceError>) -> Result<f32, DeviceError> {
-        let mark = || {
+        let event = || {
             self.core.flush()?;
-            self.core.driver.mark().map_err(|refused| self.core.failed("recording an event", refused))
+            self.core.driver.record_event().map_err(|refused| self.core.failed("recording an event", refused))
         };
-        let before = mark()?;
+        let before = event()?;
         work()?;
-        let after = mark()?;
+        let after = event()?;
         self.core.wait()?;
         let time = self.core.driver.milliseconds(before, after);
         self.core.driver.forget(before);
@@ -159,7 +159,7 @@ impl Device {
         time.map_err(|refused| self.core.failed("reading the time between two events", refused))
     }
 
-    /// Compiles the kernels that are not in the cache `kept` for this device, and loads all of them. `progress` is
+    /// Compiles the kernels that are not in `cache` for this device, and loads all of them. `progress` is
     /// called with the number of finished parts, compiled or cached, and the number of all parts.
     ///
     /// # Errors
@@ -168,10 +168,10 @@ impl Device {
     pub fn load(
         &self,
         source: CudaSource,
-        kept: &Kept,
+        cache: &ImageCache,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Module, DeviceError> {
-        let images = images::compile(&source, self.arch(), kept, progress)?;
+        let images = images::compile(&source, self.arch(), cache, progress)?;
         self.load_images(source, &images)
     }
 
@@ -199,7 +199,7 @@ impl Device {
         }
         let all = |kernels: Vec<Option<KernelHandle>>| kernels.into_iter().collect::<Option<Vec<_>>>();
         let kernels = kernels.into_iter().map(all).collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Driver {
-            what: "loading the kernels",
+            subject: "loading the kernels",
             message: "no image contains the kernel".to_owned(),
         })?;
         let cell = self.upload(&[0; CELL_BYTES])?;
@@ -249,14 +249,15 @@ impl Module {
         let fits =
             passed.len() == plan.buffers.len() && passed.iter().zip(&plan.buffers).all(|(have, need)| have >= need);
         if !fits {
-            let what = format!("{} takes buffers of {:?} bytes, {passed:?} are passed", info.name, plan.buffers);
-            return Err(DeviceError::Buffer(what));
+            let subject = format!("{} takes buffers of {:?} bytes, {passed:?} are passed", info.name, plan.buffers);
+            return Err(DeviceError::Buffer(subject));
         }
         let temporaries = plan
             .temporaries
             .iter()
             .map(|bytes| {
-                let bytes = usize::try_from(*bytes).map_err(|_| DeviceError::Memory { bytes: *bytes, room: None })?;
+                let bytes =
+                    usize::try_from(*bytes).map_err(|_| DeviceError::Memory { bytes: *bytes, mem_info: None })?;
                 self.core.allocate(bytes)
             })
             .collect::<Result<Vec<_>, _>>()?;
@@ -304,7 +305,7 @@ impl Module {
     /// [`DeviceError::Fault`] with the check that failed first, or an error of a kernel or of the driver.
     pub fn finish(&self) -> Result<(), DeviceError> {
         let mut bytes = [0; CELL_BYTES];
-        self.core.copy_down(&self.cell, &mut bytes)?;
+        self.core.copy_to_host(&self.cell, &mut bytes)?;
         let word =
             |at: usize| bytes.iter().skip(8 * at).take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let Some(fault) = self.source.fault([word(0), word(1), word(2)]) else { return Ok(()) };

@@ -112,7 +112,7 @@ impl Listing {
     ///
     /// # Errors
     /// If NVRTC is not found or lacks a function.
-    pub fn resources(&self, arch: u32, kept: &Kept) -> Result<ListedResources, NvrtcError> {
+    pub fn resources(&self, arch: u32, cache: &ImageCache) -> Result<ListedResources, NvrtcError> {
         let version = nvrtc::probe()?;
         let mut listed = ListedResources::default();
         let mut functions: Vec<usize> = (0..self.functions.len()).collect();
@@ -120,7 +120,7 @@ impl Listing {
         for alone in [false, true] {
             let parts = self.parts(&functions, alone);
             let mut refused: Vec<(usize, NvrtcError)> = Vec::new();
-            each(&parts, arch, version, kept, &mut |at, image| {
+            each(&parts, arch, version, cache, &mut |at, image| {
                 let of = parts.get(at).into_iter().flat_map(|part| part.kernels.iter().map(|(function, _)| *function));
                 match image {
                     Ok(image) => listed.kernels.extend(resources::of(&image.code)),
@@ -134,7 +134,7 @@ impl Listing {
                 listed.refused.extend(refused);
             }
         }
-        kept.trim();
+        cache.trim();
         Ok(listed)
     }
 }
@@ -156,14 +156,14 @@ pub struct ListedResources {
 pub fn compile(
     source: &CudaSource,
     arch: u32,
-    kept: &Kept,
+    cache: &ImageCache,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Vec<Image>, NvrtcError> {
     let version = nvrtc::probe()?;
     let parts = source.parts();
     let mut images: Vec<Option<Image>> = vec![None; parts.len()];
     let (mut done, mut failed) = (0, None);
-    each(&parts, arch, version, kept, &mut |at, image| {
+    each(&parts, arch, version, cache, &mut |at, image| {
         match (image, images.get_mut(at)) {
             (Ok(image), Some(slot)) => *slot = Some(image),
             (Ok(_), None) => {}
@@ -176,7 +176,7 @@ pub fn compile(
     if let Some(error) = failed {
         return Err(error);
     }
-    kept.trim();
+    cache.trim();
     Ok(images.into_iter().flatten().collect())
 }
 
@@ -186,7 +186,7 @@ fn each(
     parts: &[Part],
     arch: u32,
     version: (i32, i32),
-    kept: &Kept,
+    cache: &ImageCache,
     take: &mut dyn FnMut(usize, Result<Image, NvrtcError>) -> bool,
 ) {
     let next = AtomicUsize::new(0);
@@ -200,7 +200,7 @@ fn each(
                     Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, parts.get(at)?)))
                 {
                     // Sending fails if the receiver is gone, because `take` returned false.
-                    if sender.send((at, image(part, arch, version, kept))).is_err() {
+                    if sender.send((at, image(part, arch, version, cache))).is_err() {
                         return;
                     }
                 }
@@ -215,16 +215,16 @@ fn each(
     });
 }
 
-fn image(part: &Part, arch: u32, version: (i32, i32), kept: &Kept) -> Result<Image, NvrtcError> {
+fn image(part: &Part, arch: u32, version: (i32, i32), cache: &ImageCache) -> Result<Image, NvrtcError> {
     let key = key(&part.text, arch, version);
-    if let Some(code) = kept.get(&key) {
+    if let Some(code) = cache.get(&key) {
         return Ok(Image { code, kernels: part.kernels.clone(), was_kept: true });
     }
     let code = match nvrtc::compile(&part.text, arch, Output::Cubin) {
         Ok(cubin) => without_spills(&part.text, arch, cubin),
         Err(error) => ptx(&part.text, arch, error)?,
     };
-    kept.put(&key, &code);
+    cache.put(&key, &code);
     Ok(Image { code, kernels: part.kernels.clone(), was_kept: false })
 }
 
@@ -302,25 +302,25 @@ fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
 /// A cache of images: a folder with one file per key. An image that cannot be read is compiled again, and one that
 /// cannot be written is not cached: no failure of the folder is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct ImageCache {
     folder: Option<PathBuf>,
 }
 
-impl Kept {
+impl ImageCache {
     /// Returns a cache without a folder: every part is compiled.
-    pub fn nothing() -> Kept {
-        Kept::default()
+    pub fn nothing() -> ImageCache {
+        ImageCache::default()
     }
 
     /// Returns a cache in a folder, which is created when the first image is written.
-    pub fn within(folder: PathBuf) -> Kept {
-        Kept { folder: Some(folder) }
+    pub fn within(folder: PathBuf) -> ImageCache {
+        ImageCache { folder: Some(folder) }
     }
 
     /// Returns the cache of the user: the folder `images` in `RX_CACHE` (no cache if that is empty). If `RX_CACHE` is
     /// not set, it is the folder `rx/images` in the first of these that is set and not empty: `XDG_CACHE_HOME`,
     /// `%LOCALAPPDATA%`, `~/.cache`.
-    pub fn of_user() -> Kept {
+    pub fn of_user() -> ImageCache {
         let var = |name: &str| std::env::var_os(name);
         let folder = match var("RX_CACHE") {
             Some(folder) => (!folder.is_empty()).then(|| PathBuf::from(folder)),
@@ -332,7 +332,7 @@ impl Kept {
                 given.map(PathBuf::from).or_else(home).map(|folder| folder.join("rx"))
             }
         };
-        Kept { folder: folder.map(|folder| folder.join("images")) }
+        ImageCache { folder: folder.map(|folder| folder.join("images")) }
     }
 
     fn get(&self, key: &str) -> Option<Vec<u8>> {

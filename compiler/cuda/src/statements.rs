@@ -27,12 +27,12 @@ use std::cell::OnceCell;
 
 /// The reason why a function cannot be printed as CUDA C.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{function} cannot be printed as CUDA: {what}")]
+#[error("{function} cannot be printed as CUDA: {subject}")]
 pub struct Unsupported {
     /// The function.
     pub function: Name,
     /// The construct that has no form in CUDA C, or the limit that is exceeded.
-    pub what: String,
+    pub subject: String,
 }
 
 /// A top-level statement of a function. It may depend on all statements before it.

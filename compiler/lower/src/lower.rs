@@ -230,8 +230,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
             self.names.insert(*outer, Known::Register(register));
         }
         for (at, (param, ty)) in function.params.iter().enumerate() {
-            let what = format!("parameter `{param}`");
-            self.emit(Operation::Match { value: Register(at as u32), ty: ty.clone(), what });
+            let subject = format!("parameter `{param}`");
+            self.emit(Operation::Match { value: Register(at as u32), ty: ty.clone(), subject });
         }
         let result = self.body(&function.body);
         let result = self.materialize(result);
@@ -310,7 +310,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
             return known;
         }
         let value = self.materialize(known);
-        self.emit(Operation::Match { value, ty: declared.clone(), what: format!("`{variable}`") });
+        self.emit(Operation::Match { value, ty: declared.clone(), subject: format!("`{variable}`") });
         Known::Register(value)
     }
 

@@ -265,7 +265,7 @@ pub enum Operation {
         /// The expected type.
         ty: StructInfo,
         /// A description of the value for the message: ``parameter `x` ``.
-        what: String,
+        subject: String,
     },
     /// Reports that a variable of the source is bound to a value, to the observer of a run. Only
     /// [`crate::lower_watched`] emits it.

@@ -331,9 +331,9 @@ pub fn flatten(ty: &StructInfo) -> Vec<&StructInfo> {
     }
 }
 
-fn tensor_parts(ty: &StructInfo, what: &str) -> Result<(Vec<Dim>, DType), Unsupported> {
-    let unknown = |part: &str| Unsupported(format!("the {part} of {what} is not known: it is {ty}"));
-    let tensor = ty.as_tensor().ok_or_else(|| Unsupported(format!("{what} is no tensor: it is {ty}")))?;
+fn tensor_parts(ty: &StructInfo, subject: &str) -> Result<(Vec<Dim>, DType), Unsupported> {
+    let unknown = |part: &str| Unsupported(format!("the {part} of {subject} is not known: it is {ty}"));
+    let tensor = ty.as_tensor().ok_or_else(|| Unsupported(format!("{subject} is no tensor: it is {ty}")))?;
     let dims = tensor.shape.dims().filter(|dims| dims.iter().all(|dim| !dim.is_error()));
     Ok((dims.ok_or_else(|| unknown("shape"))?.to_vec(), tensor.dtype.ok_or_else(|| unknown("dtype"))?))
 }

@@ -213,14 +213,14 @@ impl AxisOf {
     }
 }
 
-/// Rejects two extents that can never be equal. The text `what` is the subject of the message: `the batch size`.
+/// Rejects two extents that can never be equal. `subject` is the subject of the message, such as `the batch size`.
 ///
 /// # Errors
 /// Reports both extents at the second argument.
-pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &str) -> Result<(), Problem> {
+pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, subject: &str) -> Result<(), Problem> {
     let (Some(x), Some(y)) = (a.dim(call), b.dim(call)) else { return Ok(()) };
     match call.equal(x, y) {
-        Answer::Refuted => Err(unequal(call, (a, x), (b, y), what).into()),
+        Answer::Refuted => Err(unequal(call, (a, x), (b, y), subject).into()),
         _ => Ok(()),
     }
 }
@@ -230,20 +230,24 @@ pub(crate) fn require_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &st
 ///
 /// # Errors
 /// Fails like [`require_equal`].
-pub(crate) fn require_proved_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, what: &str) -> Result<(), Problem> {
+pub(crate) fn require_proved_equal(call: &CallInfo<'_>, a: AxisOf, b: AxisOf, subject: &str) -> Result<(), Problem> {
     let (Some(x), Some(y)) = (a.dim(call), b.dim(call)) else { return Ok(()) };
     let report = match call.equal(x, y) {
         Answer::Proved => return Ok(()),
-        Answer::Refuted => unequal(call, (a, x), (b, y), what),
-        Answer::Open => {
-            unequal(call, (a, x), (b, y), what).with_help("if they are equal, say so with R.match_cast before the call")
-        }
+        Answer::Refuted => unequal(call, (a, x), (b, y), subject),
+        Answer::Open => unequal(call, (a, x), (b, y), subject)
+            .with_help("if they are equal, say so with R.match_cast before the call"),
     };
     Err(report.into())
 }
 
-fn unequal(call: &CallInfo<'_>, (a, x): (AxisOf, &Dim), (b, y): (AxisOf, &Dim), what: &str) -> Diagnostic<ParamPlace> {
-    let message = format_args!("{what} is {x} in `{}` and {y} in `{}`", a.param, b.param);
+fn unequal(
+    call: &CallInfo<'_>,
+    (a, x): (AxisOf, &Dim),
+    (b, y): (AxisOf, &Dim),
+    subject: &str,
+) -> Diagnostic<ParamPlace> {
+    let message = format_args!("{subject} is {x} in `{}` and {y} in `{}`", a.param, b.param);
     let label = |side: AxisOf, dim: &Dim| format!("{}: axis {} is {dim}", call.ty(side.param), side.axis);
     call.error(Code::ShapeMismatch, ParamPlace::Param(b.param), message)
         .with_primary_label(label(b, y))

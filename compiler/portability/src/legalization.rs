@@ -95,7 +95,7 @@ impl Look<'_> {
     }
 
     fn unknown(&mut self, site: &Site<'_>, found: Option<(Span, Missing, String)>) {
-        let Some((span, missing, what)) = found else { return };
+        let Some((span, missing, subject)) = found else { return };
         let (fact, rest) = match missing {
             Missing::Shape => ("shape", "every dim of what goes in and comes out"),
             Missing::Dtype => ("dtype", "the dtype of what goes in and comes out"),
@@ -104,7 +104,7 @@ impl Look<'_> {
             Diagnostic::new(
                 Code::OperatorNotLegalized,
                 self.place(span),
-                format!("TVM {} cannot lower {}: the {fact} of {what} is not known", self.version, site.operator),
+                format!("TVM {} cannot lower {}: the {fact} of {subject} is not known", self.version, site.operator),
             )
             .with_note(format!("a kernel is generated from {rest}"))
             .with_help(
@@ -145,8 +145,9 @@ fn missing_operand(site: &Site<'_>) -> Option<(Span, Missing, String)> {
         };
         for operand in operands {
             if let Some(missing) = missing(&operand.ty) {
-                let what = if expr_name(operand).is_empty() { format!("`{}`", param.name) } else { written(operand) };
-                return Some((operand.span, missing, what));
+                let subject =
+                    if expr_name(operand).is_empty() { format!("`{}`", param.name) } else { written(operand) };
+                return Some((operand.span, missing, subject));
             }
         }
     }

@@ -161,8 +161,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns an error for a construct that the IR does not support.
-    fn unsupported<T>(&self, at: At<'_>, what: &str) -> Outcome<T> {
-        self.mistake(at, Code::NoLowering, format!("rx does not run {what}"))
+    fn unsupported<T>(&self, at: At<'_>, subject: &str) -> Outcome<T> {
+        self.mistake(at, Code::NoLowering, format!("rx does not run {subject}"))
     }
 
     /// Returns the position of the current statement and the name of its innermost named block.

@@ -44,7 +44,7 @@ pub enum Fault {
     /// A value that does not have its declared type.
     Mismatch {
         /// The role of the value, for example ``parameter `x` ``.
-        what: String,
+        subject: String,
         /// The declared type.
         declared: String,
         /// A description of the value.
@@ -82,8 +82,8 @@ impl fmt::Display for RunError {
                 f,
                 "{operator}: index {index} is out of range for axis {axis} of `{buffer}`, which has {extent} elements"
             ),
-            Fault::Mismatch { what, declared, actual, detail } => {
-                write!(f, "{what} is {actual}, declared {declared}: {detail}")
+            Fault::Mismatch { subject, declared, actual, detail } => {
+                write!(f, "{subject} is {actual}, declared {declared}: {detail}")
             }
             Fault::Other(message) => f.write_str(message),
         }

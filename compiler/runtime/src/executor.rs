@@ -5,7 +5,7 @@ mod dynamic;
 mod frames;
 mod kernel;
 mod once;
-mod room;
+mod suspended;
 
 use crate::backend::{Backend, Stage};
 use crate::error::{BuildError, RunError};
@@ -34,7 +34,7 @@ pub struct Executor<B: Backend> {
     /// The programs built for calls whose types are known only at run time.
     made: dynamic::Calls<B>,
     /// The cached results of procedures with the attribute `rx.once`.
-    kept: once::Kept<B::Memory>,
+    kept: once::Cached<B::Memory>,
     /// The start time of the current run.
     started: Instant,
     limits: Limits,
@@ -96,7 +96,7 @@ impl<B: Backend> Executor<B> {
             constant_types,
             idle,
             made: dynamic::Calls::default(),
-            kept: once::Kept::default(),
+            kept: once::Cached::default(),
             limits,
             fuel,
             started: Instant::now(),
@@ -266,11 +266,11 @@ impl<B: Backend> Executor<B> {
             Operation::Null { to } => (to, Value::Null),
             Operation::Host { to, function, arguments, .. } => (to, self.host(*function, arguments, frame)?),
             Operation::Dynamic { to, call, operands } => (to, self.dynamic(call, operands, frame)?),
-            Operation::Match { value, ty, what } => {
+            Operation::Match { value, ty, subject } => {
                 let Frame { registers, symbols, .. } = frame;
                 let value = &registers[value.0 as usize];
                 bind(value, ty, symbols);
-                return check(value, ty, what, symbols);
+                return check(value, ty, subject, symbols);
             }
             Operation::Closure { to, procedure, captured } => {
                 let captured = captured.iter().map(|captured| frame.get(*captured).clone()).collect();

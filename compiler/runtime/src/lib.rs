@@ -11,7 +11,7 @@
 //!   program, for each binding. If it measures time, the device finishes each kernel before it starts the next. A run
 //!   without an observer has no overhead from this.
 //! - Calls between procedures use a stack on the heap (`executor::calls`), not the native stack: tail calls become
-//!   loops, and the memory of suspended calls is bounded (`executor::room`).
+//!   loops, and the memory of suspended calls is bounded (`executor::suspended`).
 //! - The last result of a pure function with the attribute `rx.once` is cached, and returned by a call with identical
 //!   arguments. The pass `KeepRawEntry` sets the attribute on the function that prepares weights.
 //!

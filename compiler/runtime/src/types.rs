@@ -126,14 +126,14 @@ pub(crate) fn bind<M>(value: &Value<M>, ty: &StructInfo, symbols: &mut Symbols) 
     }
 }
 
-/// Checks that the value has the declared type. `what` names the value in the error message.
+/// Checks that the value has the declared type. `subject` names the value in the error message.
 ///
 /// # Errors
 /// The first difference between the value and the type.
-pub(crate) fn check<M>(value: &Value<M>, ty: &StructInfo, what: &str, symbols: &Symbols) -> Result<(), RunError> {
+pub(crate) fn check<M>(value: &Value<M>, ty: &StructInfo, subject: &str, symbols: &Symbols) -> Result<(), RunError> {
     difference(value, ty, symbols).map_or(Ok(()), |detail| {
         let (declared, actual) = (ty.to_string(), value.shown());
-        Err(Fault::Mismatch { what: what.to_owned(), declared, actual, detail }.into())
+        Err(Fault::Mismatch { subject: subject.to_owned(), declared, actual, detail }.into())
     })
 }
 

@@ -48,7 +48,7 @@ fn shown(text: &str) -> String {
 
 fn table(source: &Source<'_>, row: &StatsRow, stats: &FunctionStats, peak_line: Option<u32>) -> String {
     let mut lines = vec![format!("{}: {}", at(source, row), stats.name)];
-    let mut add = |what: &str, text: String| lines.push(format!("  {what:<12} {text}"));
+    let mut add = |title: &str, text: String| lines.push(format!("  {title:<12} {text}"));
     add("bindings", stats.bindings.to_string());
     add("inputs", params(&stats.inputs, stats));
     add("weights", params(&stats.weights, stats));

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::inputs::inputs;
 use crate::profile::Profile;
 use crate::progress;
-use crate::report::{Report, Running, What};
+use crate::report::{Observation, Report, Running};
 use crate::session::Session;
 use crate::values::Values;
 use crate::weights::Preparation;
@@ -40,13 +40,13 @@ pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report)
     let task = Task::Run { expected: expected.as_deref() };
     let equal = if args.values {
         let again = device.another();
-        let job = Job::new(session, program, Arguments::Kept(&values), &symbols, args)?;
+        let job = Job::new(session, program, Arguments::ImageCache(&values), &symbols, args)?;
         let equal = job.on_device(device, task, report)?;
-        report.observing(What::Values);
+        report.observing(Observation::Values);
         let program = session.lower_watched(entry);
         let job = program.and_then(|program| Job::new(session, program, Arguments::Given(values), &symbols, args));
         if let Err(failure) = job.and_then(|job| job.on_device(again, Task::Values, report)) {
-            report.not_observed(What::Values, &failure);
+            report.not_observed(Observation::Values, &failure);
         }
         equal
     } else {
@@ -58,7 +58,7 @@ pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report)
 
 /// The function's arguments. Weights may fill half of the memory, so the last run that needs them takes ownership.
 enum Arguments<'a> {
-    Kept(&'a [Input]),
+    ImageCache(&'a [Input]),
     Given(Vec<Input>),
 }
 
@@ -153,13 +153,13 @@ impl<'a> Job<'a> {
         if self.args.profile || self.args.trace.is_some() {
             // The program's own output was already printed in the first runs.
             executor.on_print(|_| ());
-            report.observing(What::Profile);
+            report.observing(Observation::Profile);
             let mut profile = Profile::of(&self.program, self.args.trace.is_some());
-            let running = (Running::Observed(What::Profile), Some(&mut profile as &mut dyn Observer));
+            let running = (Running::Observed(Observation::Profile), Some(&mut profile as &mut dyn Observer));
             match progress::run(&mut executor, &self.program, arguments, self.symbols, running, report) {
                 Ok(_) if self.args.profile => profile.tell(self.session, report),
                 Ok(_) => {}
-                Err(error) => report.not_observed(What::Profile, &failed(error)),
+                Err(error) => report.not_observed(Observation::Profile, &failed(error)),
             }
             if let Some(path) = &self.args.trace {
                 profile.write_trace(path, self.session, report)?;
@@ -174,7 +174,7 @@ impl<'a> Job<'a> {
         report.quiet();
         let arguments = self.arguments(&mut executor)?;
         let mut values = Values::default();
-        let running = (Running::Observed(What::Values), Some(&mut values as &mut dyn Observer));
+        let running = (Running::Observed(Observation::Values), Some(&mut values as &mut dyn Observer));
         let done = progress::run(&mut executor, &self.program, arguments, self.symbols, running, report);
         // Print them even if the run failed: the bindings before the failure are useful.
         values.tell(self.session, report);
@@ -193,8 +193,8 @@ impl<'a> Job<'a> {
 
     /// Uploads the inputs to the device's memory.
     fn arguments<B: Backend>(&mut self, executor: &mut Executor<B>) -> Result<Vec<Value<B::Memory>>, Failure> {
-        let uploaded: Result<_, _> = match std::mem::replace(&mut self.arguments, Arguments::Kept(&[])) {
-            Arguments::Kept(inputs) => inputs.iter().map(|input| input.upload(executor)).collect(),
+        let uploaded: Result<_, _> = match std::mem::replace(&mut self.arguments, Arguments::ImageCache(&[])) {
+            Arguments::ImageCache(inputs) => inputs.iter().map(|input| input.upload(executor)).collect(),
             Arguments::Given(inputs) => inputs.into_iter().map(|input| input.give(executor)).collect(),
         };
         uploaded.map_err(|error| run_failure(self.session, &error))

@@ -1,6 +1,6 @@
 //! Progress of a run, counted in kernels.
 
-use crate::report::{Report, Running, What};
+use crate::report::{Observation, Report, Running};
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_ir::Origin;
@@ -27,7 +27,7 @@ pub fn run<B: Backend>(
         };
     }
     // In a later run, memoized values of the first run are not computed again.
-    let again = matches!(running, Running::Run(2.., _) | Running::Observed(What::Profile));
+    let again = matches!(running, Running::Run(2.., _) | Running::Observed(Observation::Profile));
     let total = kernel_runs(program, again);
     let begun = Instant::now();
     let mut progress = Progress { running, observer, done: 0, total, begun, told: begun, report };

@@ -43,7 +43,7 @@ pub enum Running {
     /// The program: the number of this run, from 1, and how many runs there are.
     Run(u32, u32),
     /// The program, observed.
-    Observed(What),
+    Observed(Observation),
 }
 
 impl Running {
@@ -51,7 +51,7 @@ impl Running {
         match self {
             Running::Weights => "weights",
             Running::Run(..) => "run",
-            Running::Observed(what) => what.name(),
+            Running::Observed(activity) => activity.name(),
         }
     }
 
@@ -60,32 +60,32 @@ impl Running {
             Running::Weights => "preparing weights".to_owned(),
             Running::Run(_, 1) => "running".to_owned(),
             Running::Run(at, of) => format!("running ({at} of {of})"),
-            Running::Observed(What::Profile) => "timing kernels".to_owned(),
-            Running::Observed(What::Values) => "running to record values".to_owned(),
+            Running::Observed(Observation::Profile) => "timing kernels".to_owned(),
+            Running::Observed(Observation::Values) => "running to record values".to_owned(),
         }
     }
 }
 
 /// The purpose of an observed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Observation {
     Profile,
     Values,
 }
 
-impl What {
+impl Observation {
     fn name(self) -> &'static str {
         match self {
-            What::Profile => "profile",
-            What::Values => "values",
+            Observation::Profile => "profile",
+            Observation::Values => "values",
         }
     }
 
     /// The words for an observed run that failed.
     fn missing(self) -> &'static str {
         match self {
-            What::Profile => "no profile",
-            What::Values => "not all values",
+            Observation::Profile => "no profile",
+            Observation::Values => "not all values",
         }
     }
 }
@@ -145,16 +145,16 @@ impl Report {
 
     /// Reports the progress of a run, in the same way as [`Report::building`]: how many kernels ran, and of how many if
     /// that is known. Nothing is reported at the beginning, not even as JSON, so that short runs are not slowed down.
-    pub fn running(&mut self, what: Running, done: u64, total: Option<u64>, since: Duration) {
+    pub fn running(&mut self, activity: Running, done: u64, total: Option<u64>, since: Duration) {
         match self.format {
             Format::Json if since <= PATIENCE => {}
             Format::Json => {
-                let run = if let Running::Run(at, _) = what { Some(at) } else { None };
-                self.object("running", json!({ "what": what.name(), "run": run, "done": done, "total": total }));
+                let run = if let Running::Run(at, _) = activity { Some(at) } else { None };
+                self.object("running", json!({ "what": activity.name(), "run": run, "done": done, "total": total }));
             }
             Format::Text => {
                 let total = total.map(|total| format!(" of {total}")).unwrap_or_default();
-                self.progress(since, &format!("{}: {done}{total} kernels", what.words()));
+                self.progress(since, &format!("{}: {done}{total} kernels", activity.words()));
             }
         }
     }
@@ -189,24 +189,24 @@ impl Report {
     }
 
     /// Reports that the runs are over and an observed run follows.
-    pub fn observing(&mut self, what: What) {
+    pub fn observing(&mut self, activity: Observation) {
         if self.format == Format::Json {
-            self.object("observing", json!({ "what": what.name() }));
+            self.object("observing", json!({ "what": activity.name() }));
         }
     }
 
     /// Reports that an observed run failed. The exit status is still that of the runs before it.
-    pub fn not_observed(&mut self, what: What, failure: &Failure) {
+    pub fn not_observed(&mut self, activity: Observation, failure: &Failure) {
         if self.progress_shown.take() {
             self.line("");
         }
         let (message, span) = failure.reason();
         let program = self.program.clone();
         let source = program.as_ref().map(|(name, text)| Source::new(name, text));
-        let mut fields = json!({ "what": what.name(), "message": message });
+        let mut fields = json!({ "what": activity.name(), "message": message });
         let place = insert_place(&mut fields, span, source.as_ref());
         let place = place.map(|(file, line, column)| format!("{file}:{line}:{column}: ")).unwrap_or_default();
-        self.event("remark", &format!("rxrun: {}: {place}{message}", what.missing()), fields);
+        self.event("remark", &format!("rxrun: {}: {place}{message}", activity.missing()), fields);
     }
 
     /// Reports that the function returned: the time of each run and, where the device measures them, its busy time in

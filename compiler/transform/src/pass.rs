@@ -232,8 +232,8 @@ fn step(text: &str) -> Result<Step, PassError> {
 fn unknown(name: &str) -> PassError {
     if let Some(namespace) = tvm_passes::namespace_of(name) {
         let own = name.rsplit('.').next().unwrap_or(name);
-        let what = format!("TVM has the pass `{own}` (`{namespace}.{own}`), and rx does not");
-        return PassError(format!("{what}: --list-passes names those that it has"));
+        let subject = format!("TVM has the pass `{own}` (`{namespace}.{own}`), and rx does not");
+        return PassError(format!("{subject}: --list-passes names those that it has"));
     }
     let own = name.rsplit('.').next().unwrap_or(name);
     let near = nearest(own, ALL.iter().map(|pass| pass.name));

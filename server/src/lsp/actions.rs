@@ -30,12 +30,12 @@ pub const RAW_ENTRY: &str = "refactor.rewrite.rawEntry.rx";
 pub struct Late {
     /// The document.
     pub uri: Uri,
-    what: What,
+    what: EditKind,
 }
 
 /// The edit that an action makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum What {
+enum EditKind {
     FixAll,
     Annotate,
     /// Of the function at this position (line, column).
@@ -84,13 +84,13 @@ pub fn actions(
     let asked = |kind: &str| wanted(kind) && (only.is_some() || writing.late_actions);
     let fixable = || diagnostics.iter().any(|it| rx_base::fix::preferred(it, false).is_some());
     if asked(FIX_ALL) && fixable() {
-        found.extend(whole(subject, "Apply all safe fixes".to_owned(), FIX_ALL, What::FixAll));
+        found.extend(whole(subject, "Apply all safe fixes".to_owned(), FIX_ALL, EditKind::FixAll));
     }
     if asked(ANNOTATE) {
-        found.extend(whole(subject, "Write all inferred types".to_owned(), ANNOTATE, What::Annotate));
+        found.extend(whole(subject, "Write all inferred types".to_owned(), ANNOTATE, EditKind::Annotate));
     }
     if let (Some((FunctionAt { name, .. }, _)), true) = (function, asked(ANNOTATE_FUNCTION)) {
-        let what = What::AnnotateFunction(from.line, from.column);
+        let what = EditKind::AnnotateFunction(from.line, from.column);
         found.extend(whole(subject, format!("Write the inferred types of `{name}`"), ANNOTATE_FUNCTION, what));
     }
     if asked(RAW_ENTRY)
@@ -98,7 +98,7 @@ pub fn actions(
         && let Some(name) = rx_ide::takes_prepared_weights(&subject.view, range.start as usize)
     {
         let title = format!("Make `{name}` take raw weights, and prepare them once");
-        found.extend(whole(subject, title, RAW_ENTRY, What::RawEntry(from.line, from.column)));
+        found.extend(whole(subject, title, RAW_ENTRY, EditKind::RawEntry(from.line, from.column)));
     }
     found
 }
@@ -143,7 +143,7 @@ fn quick_fix(subject: &Subject<'_>, diagnostics: &[Diagnostic<Span>], fix: Quick
 }
 
 /// Returns an action on a whole file or function. If the edit is computed now and is empty, there is no action.
-fn whole(subject: &Subject<'_>, title: String, kind: &str, what: What) -> Option<proto::CodeActionOrCommand> {
+fn whole(subject: &Subject<'_>, title: String, kind: &str, what: EditKind) -> Option<proto::CodeActionOrCommand> {
     if subject.profile.writing.late_actions {
         let data = serde_json::to_value(Late { uri: subject.uri.clone(), what }).ok();
         return Some(action(title, Some(kind), |it| it.data = data));
@@ -152,14 +152,14 @@ fn whole(subject: &Subject<'_>, title: String, kind: &str, what: What) -> Option
     (!edits.is_empty()).then(|| action(title, Some(kind), |it| it.edit = Some(workspace_edit(subject, edits))))
 }
 
-fn edits(subject: &Subject<'_>, what: What) -> Vec<Edit> {
+fn edits(subject: &Subject<'_>, what: EditKind) -> Vec<Edit> {
     match what {
-        What::FixAll => rx_ide::fix_all(&subject.view, &mut |text| check(subject, text)),
-        What::Annotate => rx_ide::annotate(&subject.view, None),
-        What::AnnotateFunction(line, column) => {
+        EditKind::FixAll => rx_ide::fix_all(&subject.view, &mut |text| check(subject, text)),
+        EditKind::Annotate => rx_ide::annotate(&subject.view, None),
+        EditKind::AnnotateFunction(line, column) => {
             rx_ide::annotate(&subject.view, Some(subject.offset(Point { line, column })))
         }
-        What::RawEntry(line, column) => {
+        EditKind::RawEntry(line, column) => {
             rx_ide::raw_entry(&subject.view, subject.offset(Point { line, column })).unwrap_or_default()
         }
     }

@@ -62,7 +62,7 @@ pub struct Transcript {
     /// The device of the run, as a suffix for messages: ` on the CPU`.
     device: String,
     /// The purpose of the extra run in progress. The run itself has already ended and its outputs were reported.
-    observing: Option<What>,
+    observing: Option<Observation>,
     /// Sentences about extra runs that failed, each with the reason.
     unobserved: Vec<String>,
     noise: Option<String>,
@@ -70,32 +70,32 @@ pub struct Transcript {
 
 /// The purpose of an extra run after the main one: to time kernels or to collect values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Observation {
     Profile,
     Values,
 }
 
-impl What {
-    fn read(event: &Value) -> Option<What> {
+impl Observation {
+    fn read(event: &Value) -> Option<Observation> {
         match event.get("what")?.as_str()? {
-            "profile" => Some(What::Profile),
-            "values" => Some(What::Values),
+            "profile" => Some(Observation::Profile),
+            "values" => Some(Observation::Values),
             _ => None,
         }
     }
 
     fn doing(self) -> &'static str {
         match self {
-            What::Profile => "timing kernels",
-            What::Values => "running to record values",
+            Observation::Profile => "timing kernels",
+            Observation::Values => "running to record values",
         }
     }
 
     /// Returns the sentence for an extra run that failed.
     fn unknown(self, why: &str) -> String {
         match self {
-            What::Profile => format!("the times of its kernels are not available: {why}"),
-            What::Values => format!("not all of its values are available: {why}"),
+            Observation::Profile => format!("the times of its kernels are not available: {why}"),
+            Observation::Values => format!("not all of its values are available: {why}"),
         }
     }
 }
@@ -146,8 +146,8 @@ impl Transcript {
             }
             Some("running") => {
                 let (done, total) = counts(&event)?;
-                let (doing, percent) = match (event.get("what").and_then(Value::as_str), What::read(&event)) {
-                    (_, Some(what)) => (what.doing().to_owned(), OBSERVING),
+                let (doing, percent) = match (event.get("what").and_then(Value::as_str), Observation::read(&event)) {
+                    (_, Some(subject)) => (subject.doing().to_owned(), OBSERVING),
                     (Some("weights"), _) => ("preparing weights".to_owned(), part(WEIGHTS, done, total)),
                     _ => (format!("running{}", self.device), part(RUNNING, done, total)),
                 };
@@ -155,13 +155,13 @@ impl Transcript {
                 return self.step(format!("{doing}: {done}{of} kernels"), percent);
             }
             Some("observing") => {
-                self.observing = What::read(&event).or(self.observing);
+                self.observing = Observation::read(&event).or(self.observing);
                 return self.step(self.observing?.doing().to_owned(), OBSERVING);
             }
             Some("value") => self.observed.value(&event),
             Some("kernel") => self.observed.kernel(&event),
             Some("remark") => {
-                let unobserved = What::read(&event).map(|what| what.unknown(&placed(&event, "message")));
+                let unobserved = Observation::read(&event).map(|subject| subject.unknown(&placed(&event, "message")));
                 self.unobserved.extend(unobserved.filter(|_| self.unobserved.len() < SHOWN));
             }
             Some("ran") => self.seconds = median(event.get("seconds")).or(self.seconds),
@@ -206,8 +206,8 @@ impl Transcript {
     /// standard error.
     pub fn conclude(mut self, label: &str, ended: &Ended, log: String) -> Outcome {
         let mut outcome = Outcome { log, ..Outcome::default() };
-        if let (Some(what), Some(why)) = (self.observing, self.cut_short(ended, &outcome.log)) {
-            self.unobserved.push(what.unknown(&why));
+        if let (Some(subject), Some(why)) = (self.observing, self.cut_short(ended, &outcome.log)) {
+            self.unobserved.push(subject.unknown(&why));
             return self.returned(label, outcome);
         }
         outcome.message = match ended {
@@ -215,7 +215,7 @@ impl Transcript {
                 outcome.cancelled = true;
                 match stop {
                     Stop::Cancelled => format!("{label} was cancelled"),
-                    Stop::Replaced => format!("{label} was cancelled: another {} of this file started", self.what()),
+                    Stop::Replaced => format!("{label} was cancelled: another {} of this file started", self.subject()),
                 }
             }
             Ended::TimedOut(limit) => {
@@ -267,7 +267,7 @@ impl Transcript {
     }
 
     /// Returns the noun for the request in messages.
-    fn what(&self) -> &'static str {
+    fn subject(&self) -> &'static str {
         if self.stage.is_some() { "stage" } else { "run" }
     }
 

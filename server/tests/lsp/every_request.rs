@@ -114,11 +114,11 @@ fn follow_ups(method: &str, found: &Value) -> Vec<(&'static str, Value)> {
 }
 
 /// Waits for a response. A refused request yields an object with its message.
-fn answer(client: &mut Client, id: i64, what: &str) -> Value {
+fn answer(client: &mut Client, id: i64, call: &str) -> Value {
     match client.answer(id) {
         Ok(answer) => answer,
         Err(error) => {
-            assert!(error["code"].as_i64().is_some_and(|code| REFUSALS.contains(&code)), "{what}: {error}");
+            assert!(error["code"].as_i64().is_some_and(|code| REFUSALS.contains(&code)), "{call}: {error}");
             json!({"refused": error["message"]})
         }
     }
@@ -216,7 +216,7 @@ fn places(text: &str) -> Vec<usize> {
 fn answers_are_the_same_in_every_encoding() {
     let mut sessions = ENCODINGS.map(Session::start);
     let mut asked = HashSet::new();
-    for (version, (what, text)) in (1..).zip(texts()) {
+    for (version, (call, text)) in (1..).zip(texts()) {
         let mut all = Vec::new();
         for session in &mut sessions {
             match version {
@@ -228,10 +228,10 @@ fn answers_are_the_same_in_every_encoding() {
             let answers: Vec<_> = places(&text).into_iter().map(|at| session.everything(&text, at)).collect();
             all.push((diagnostics, answers));
         }
-        assert!(all.windows(2).all(|pair| pair[0].0 == pair[1].0), "{what}: diagnostics differ");
+        assert!(all.windows(2).all(|pair| pair[0].0 == pair[1].0), "{call}: diagnostics differ");
         for (other, encoding) in all[1..].iter().zip(&ENCODINGS[1..]) {
             for (one, other) in all[0].1.iter().flatten().zip(other.1.iter().flatten()) {
-                assert_eq!(one, other, "{what}: utf-8 and {encoding}");
+                assert_eq!(one, other, "{call}: utf-8 and {encoding}");
             }
         }
         asked.extend(all[0].1.iter().flatten().map(|(method, _)| *method));

@@ -161,10 +161,10 @@ fn stages_without_foreign_code_need_no_rxrun() {
     assert!(passes["parts"].as_array().is_some_and(|parts| !parts.is_empty()), "{passes}");
     // The text is not saved and has an error.
     client.change(URI, 2, json!([change((22, 22), (22, 23), "z")]));
-    for (name, what) in [("tir", "`other`"), ("passes", "passes")] {
+    for (name, subject) in [("tir", "`other`"), ("passes", "passes")] {
         let shown = shown(&mut client, 22, name);
         let message = shown["message"].as_str().expect("a message");
-        assert!(message.starts_with(&format!("{what} cannot be shown: net:23: ")), "{message}");
+        assert!(message.starts_with(&format!("{subject} cannot be shown: net:23: ")), "{message}");
     }
     assert_eq!(client.quit(), Some(0));
 }

@@ -9,11 +9,11 @@ use std::fmt;
 pub struct Expectation {
     /// The line of the block to which it applies, from 1.
     pub line: usize,
-    what: What,
+    rewrite: Expected,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum Expected {
     Diagnostic {
         severity: Severity,
         code: Code,
@@ -37,19 +37,19 @@ const REMARKS: [&str; 2] = ["# note: \"", "# help: \""];
 impl Expectation {
     /// Whether this diagnostic is the expected one.
     pub fn accepts(&self, found: &Found) -> bool {
-        match &self.what {
-            What::Diagnostic { severity, code, column, message } => {
+        match &self.rewrite {
+            Expected::Diagnostic { severity, code, column, message } => {
                 (self.line, *severity, *code) == (found.line, found.severity, found.code)
                     && column.is_none_or(|column| column == found.column)
                     && found.message.contains(message.as_str())
             }
-            What::Type(_) | What::Remark(_) => false,
+            Expected::Type(_) | Expected::Remark(_) => false,
         }
     }
 
     /// Whether this diagnostic has the expected note or help message.
     pub fn is_remark_of(&self, found: &Found) -> bool {
-        let What::Remark(wanted) = &self.what else { return false };
+        let Expected::Remark(wanted) = &self.rewrite else { return false };
         let said = |remark: &String| match (remark.split_once(": "), wanted.split_once(": ")) {
             (Some((kind, text)), Some((wanted_kind, part))) => kind == wanted_kind && text.contains(part),
             _ => false,
@@ -59,21 +59,21 @@ impl Expectation {
 
     /// Whether this type is the expected one.
     pub fn reveals(&self, row: &TypeFound) -> bool {
-        matches!(&self.what, What::Type(ty) if *ty == row.ty && self.line == row.line)
+        matches!(&self.rewrite, Expected::Type(ty) if *ty == row.ty && self.line == row.line)
     }
 
     /// Whether a type is expected.
     pub fn is_type(&self) -> bool {
-        matches!(self.what, What::Type(_))
+        matches!(self.rewrite, Expected::Type(_))
     }
 }
 
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.what {
-            What::Type(ty) => write!(f, "revealed: {ty}"),
-            What::Remark(text) => f.write_str(text),
-            What::Diagnostic { severity, code, column, message } => {
+        match &self.rewrite {
+            Expected::Type(ty) => write!(f, "revealed: {ty}"),
+            Expected::Remark(text) => f.write_str(text),
+            Expected::Diagnostic { severity, code, column, message } => {
                 write!(f, "{severity}: [{}]", code.slug())?;
                 if let Some(column) = column {
                     write!(f, " {column}")?;
@@ -93,13 +93,13 @@ pub fn expectations(code: &str) -> Result<Vec<Expectation>, String> {
     let mut pending = Vec::new();
     for (at, line) in code.lines().enumerate() {
         let Some((before, comments)) = split_comments(line) else {
-            found.extend(std::mem::take(&mut pending).into_iter().map(|what| Expectation { line: at + 1, what }));
+            found.extend(std::mem::take(&mut pending).into_iter().map(|rewrite| Expectation { line: at + 1, rewrite }));
             continue;
         };
         let here = comments.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         pending.extend(here);
         if !before.trim().is_empty() {
-            found.extend(std::mem::take(&mut pending).into_iter().map(|what| Expectation { line: at + 1, what }));
+            found.extend(std::mem::take(&mut pending).into_iter().map(|rewrite| Expectation { line: at + 1, rewrite }));
         }
     }
     match pending.is_empty() {
@@ -128,14 +128,14 @@ fn split_comments(line: &str) -> Option<(&str, Vec<&str>)> {
     Some((line.get(..first)?, comments))
 }
 
-fn read(comment: &str) -> Result<What, String> {
+fn read(comment: &str) -> Result<Expected, String> {
     if let Some(ty) = comment.strip_prefix(REVEALED) {
-        return Ok(What::Type(ty.trim().to_owned()));
+        return Ok(Expected::Type(ty.trim().to_owned()));
     }
     if REMARKS.iter().any(|head| comment.starts_with(head)) {
         let text =
             comment.trim_start_matches("# ").strip_suffix('"').ok_or_else(|| format!("`{comment}` has no end"))?;
-        return Ok(What::Remark(text.replacen(": \"", ": ", 1)));
+        return Ok(Expected::Remark(text.replacen(": \"", ": ", 1)));
     }
     let wrong = || format!("`{comment}` is no expectation: `# error: [code] column \"message\"`");
     let (severity, rest) = SEVERITIES
@@ -152,7 +152,7 @@ fn read(comment: &str) -> Result<What, String> {
         "" => None,
         digits => Some(digits.parse().map_err(|_| wrong())?),
     };
-    Ok(What::Diagnostic { severity, code, column, message: message.to_owned() })
+    Ok(Expected::Diagnostic { severity, code, column, message: message.to_owned() })
 }
 
 #[cfg(test)]

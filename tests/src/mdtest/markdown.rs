@@ -33,7 +33,7 @@ pub struct Block {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct After {
     /// The rewriting.
-    pub what: Rewrite,
+    pub rewrite: Rewrite,
     /// The line of its fence in the document, from 1.
     pub line: usize,
     /// The expected text.
@@ -75,9 +75,9 @@ pub fn blocks(markdown: &str) -> Vec<Block> {
             let inside: Vec<&str> =
                 lines.by_ref().map(|(_, line)| line).take_while(|line| !line.starts_with("```")).collect();
             let code: String = inside.iter().flat_map(|line| [line, "\n"]).collect();
-            if let (Some(what), Some(block)) = (Rewrite::parse(language.trim()), blocks.last_mut()) {
+            if let (Some(rewrite), Some(block)) = (Rewrite::parse(language.trim()), blocks.last_mut()) {
                 let block: &mut Block = block;
-                block.after.push(After { what, line: at + 1, code });
+                block.after.push(After { rewrite, line: at + 1, code });
                 continue;
             }
             let (language, tvm) = match language.split_once(" tvm=") {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn block_may_be_followed_by_its_expected_output() {
         let found = blocks("```rx\nx\n```\nthen\n```rx fixed --unsafe-fixes\ny\n```\n```rx\nz\n```\n");
-        let after = After { what: Rewrite::Fix { with_unsafe: true }, line: 5, code: "y\n".into() };
+        let after = After { rewrite: Rewrite::Fix { with_unsafe: true }, line: 5, code: "y\n".into() };
         assert_eq!((found.len(), &found[0].after), (2, &vec![after]));
     }
 

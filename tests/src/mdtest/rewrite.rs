@@ -7,7 +7,7 @@ use rx_db::{Annotate, Workspace};
 
 /// Returns the first difference between the rewritten text of a block and the expected one.
 pub fn difference(block: &Block, after: &After) -> Option<String> {
-    let got = without_expectations(&rewritten(block, after.what));
+    let got = without_expectations(&rewritten(block, after.rewrite));
     if got == after.code {
         return None;
     }
@@ -19,9 +19,9 @@ pub fn difference(block: &Block, after: &After) -> Option<String> {
     })
 }
 
-fn rewritten(block: &Block, what: Rewrite) -> String {
+fn rewritten(block: &Block, rewrite: Rewrite) -> String {
     let Language::File(kind) = block.language else { return block.code.clone() };
-    match what {
+    match rewrite {
         Rewrite::Fix { with_unsafe } => {
             let mut check = |text: &str| {
                 let mut workspace = Workspace::new();

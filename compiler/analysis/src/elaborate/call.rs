@@ -178,22 +178,25 @@ impl Checker<'_> {
     }
 
     /// Reports an impure call in a dataflow block or a pure function.
-    pub(super) fn check_purity(&mut self, pure: bool, what: &str, span: Span) {
+    pub(super) fn check_purity(&mut self, pure: bool, subject: &str, span: Span) {
         if !pure {
-            self.impure_call(what, span, None);
+            self.impure_call(subject, span, None);
         }
     }
 
     /// Reports a call with side effects in a dataflow block or a pure function; `fix` replaces it by a pure call.
-    pub(super) fn impure_call(&mut self, what: &str, span: Span, fix: Option<Fix<Place>>) {
+    pub(super) fn impure_call(&mut self, subject: &str, span: Span, fix: Option<Fix<Place>>) {
         if self.state.dataflow.is_some() {
-            let mut diagnostic =
-                mistake(Code::ImpureInDataflow, span, format!("`{what}` has effects and stands in a dataflow block"))
-                    .with_help("move the call out of the `with R.dataflow()` block");
+            let mut diagnostic = mistake(
+                Code::ImpureInDataflow,
+                span,
+                format!("`{subject}` has effects and stands in a dataflow block"),
+            )
+            .with_help("move the call out of the `with R.dataflow()` block");
             diagnostic.fixes.extend(fix);
             self.report(diagnostic);
         } else if self.function_context().is_some_and(|context| context.pure) {
-            let message = format!("`{what}` has effects, but the function is declared pure");
+            let message = format!("`{subject}` has effects, but the function is declared pure");
             let mut diagnostic = mistake(Code::ImpureInPureFunction, span, message)
                 .with_help("declare the function `@R.function(pure=False)`, or call through `R.call_pure_packed`");
             diagnostic.fixes.extend(self.impure_fix().into_iter().chain(fix));

@@ -82,8 +82,8 @@ impl Elaborator<'_> {
         }
     }
 
-    fn unsupported(&mut self, span: Span, what: &str) -> IrExpr {
-        self.check.error(Code::UnsupportedConstruct, span, format!("{what} has no meaning as a Relax value"));
+    fn unsupported(&mut self, span: Span, subject: &str) -> IrExpr {
+        self.check.error(Code::UnsupportedConstruct, span, format!("{subject} has no meaning as a Relax value"));
         error(span)
     }
 

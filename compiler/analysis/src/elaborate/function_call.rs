@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A callee: its description for messages, and the types and names of its parameters.
 struct Target<'a> {
-    what: String,
+    subject: String,
     params: &'a [StructInfo],
     names: Vec<Name>,
     /// The module's item, for labels at its declaration.
@@ -76,8 +76,13 @@ impl Checker<'_> {
         self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
         let params: Vec<StructInfo> = signature.params.iter().map(|(_, ty)| ty.clone()).collect();
         let names = signature.params.iter().map(|(name, _)| *name).collect();
-        let target =
-            Target { what: format!("`{function}`"), params: &params, names, item: Some(function), span: callee_span };
+        let target = Target {
+            subject: format!("`{function}`"),
+            params: &params,
+            names,
+            item: Some(function),
+            span: callee_span,
+        };
         let ret = signature.ret.clone().unwrap_or(StructInfo::Object);
         let before = self.diagnostics.len();
         let ty = self.apply(&target, &ret, args);
@@ -112,11 +117,11 @@ impl Checker<'_> {
         }
     }
 
-    fn arity(&mut self, what: &str, item: Option<Name>, wanted: usize, args: &[IrExpr], span: Span) {
+    fn arity(&mut self, subject: &str, item: Option<Name>, wanted: usize, args: &[IrExpr], span: Span) {
         let given = args.len();
         let plural = if wanted == 1 { "" } else { "s" };
         let mut diagnostic =
-            mistake(Code::CallArityMismatch, span, format!("{what} takes {wanted} argument{plural}, {given} given"));
+            mistake(Code::CallArityMismatch, span, format!("{subject} takes {wanted} argument{plural}, {given} given"));
         if let Some(item) = item {
             diagnostic = diagnostic.with_label(Place::Item(item, ItemPart::Name), format!("`{item}` is defined here"));
         }
@@ -139,7 +144,7 @@ impl Checker<'_> {
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);
         if args.len() != target.params.len() {
-            self.arity(&target.what, target.item, target.params.len(), args, target.span);
+            self.arity(&target.subject, target.item, target.params.len(), args, target.span);
             return StructInfo::Error;
         }
         let before = self.diagnostics.len();
@@ -152,9 +157,9 @@ impl Checker<'_> {
                 equalities.iter().find(|equality| equality.answer == Answer::Refuted && equality.bound_by.is_some());
             let clash = reconcile(&wanted, &arg.ty, &bounds).clash;
             if clash.is_none()
-                && let Some(what) = underspecified_part(&bindings.substitute_type(param), &arg.ty)
+                && let Some(subject) = underspecified_part(&bindings.substitute_type(param), &arg.ty)
             {
-                self.underspecified_argument(target, at, arg, &what);
+                self.underspecified_argument(target, at, arg, &subject);
             }
             if let Some(clash) = clash {
                 let given = readings::of_type(&arg.ty, Reading::Inferred);
@@ -163,7 +168,7 @@ impl Checker<'_> {
                     arg.span,
                     format!(
                         "argument {at} of {} does not fit: {}, {} needs {}",
-                        target.what,
+                        target.subject,
                         clash.actual_at_path(),
                         target.names.get(at).map_or_else(|| "the parameter".to_owned(), |name| format!("`{name}`")),
                         clash.wanted
@@ -215,8 +220,8 @@ impl Checker<'_> {
         ret
     }
 
-    fn underspecified_argument(&mut self, target: &Target<'_>, at: usize, arg: &IrExpr, what: &str) {
-        let message = format!("argument {at} of {} does not fit: {what}", target.what);
+    fn underspecified_argument(&mut self, target: &Target<'_>, at: usize, arg: &IrExpr, subject: &str) {
+        let message = format!("argument {at} of {} does not fit: {subject}", target.subject);
         let mut diagnostic = mistake(Code::CallArgMismatch, arg.span, message)
             .with_primary_label(arg.ty.to_string())
             .with_help("say what it is before the call: `R.match_cast(…)`");
@@ -233,15 +238,15 @@ impl Checker<'_> {
             StructInfo::Object => StructInfo::Object,
             StructInfo::Function(info) => {
                 let info = Arc::clone(info);
-                let what = match &function.kind {
+                let subject = match &function.kind {
                     IrKind::Var(variable) => format!("`{variable}`"),
                     _ => "the function".to_owned(),
                 };
-                self.check_purity(info.pure, what.trim_matches('`'), function.span);
+                self.check_purity(info.pure, subject.trim_matches('`'), function.span);
                 match &info.params {
                     None => info.ret.clone(),
                     Some(params) => {
-                        let target = Target { what, params, names: Vec::new(), item: None, span: function.span };
+                        let target = Target { subject, params, names: Vec::new(), item: None, span: function.span };
                         self.apply(&target, &info.ret, &args)
                     }
                 }

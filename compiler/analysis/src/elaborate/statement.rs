@@ -148,18 +148,18 @@ impl<'a> Elaborator<'a> {
         at + 1
     }
 
-    fn unsupported_statement(&mut self, statement: &Statement, what: &str) {
+    fn unsupported_statement(&mut self, statement: &Statement, subject: &str) {
         if statement.tree.error.is_none() {
-            let message = format!("{what} has no meaning in a Relax function");
+            let message = format!("{subject} has no meaning in a Relax function");
             self.check.error(Code::UnsupportedConstruct, statement.span, message);
         }
     }
 
-    fn unsupported_block(&mut self, at: usize, to: usize, what: &str) -> usize {
+    fn unsupported_block(&mut self, at: usize, to: usize, subject: &str) -> usize {
         if let Some(statement) = self.check.statement_at(at).filter(|statement| statement.tree.error.is_none()) {
-            let message = format!("{what} has no meaning in a Relax function");
+            let message = format!("{subject} has no meaning in a Relax function");
             let mut diagnostic = mistake(Code::UnsupportedConstruct, statement.span, message);
-            if what.contains("loop") {
+            if subject.contains("loop") {
                 diagnostic = diagnostic.with_help("loops stand in a `T.prim_func`; call it with `R.call_tir`");
             }
             self.check.report(diagnostic);

@@ -20,11 +20,11 @@ pub(crate) fn describe_part(facet: &Facet) -> String {
     }
 }
 
-/// Describes a value: `` `x` ``, `` `x[1]` ``, or `what` if it has no name.
-pub(super) fn describe_value(expr: &Expr, what: &str) -> String {
+/// Describes a value: `` `x` ``, `` `x[1]` ``, or `subject` if it has no name.
+pub(super) fn describe_value(expr: &Expr, subject: &str) -> String {
     match named(expr) {
         Some(name) => format!("`{name}`"),
-        None => what.to_owned(),
+        None => subject.to_owned(),
     }
 }
 

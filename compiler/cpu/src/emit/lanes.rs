@@ -34,9 +34,9 @@ pub(super) struct LanePlan {
 const FARTHEST: u64 = 4;
 
 /// The error that a construct cannot be vectorized.
-struct Refused;
+struct NotVectorizable;
 
-type Scanned<T> = Result<T, Refused>;
+type Scanned<T> = Result<T, NotVectorizable>;
 
 /// The state of the analysis of a loop's body.
 struct Scan<'s, 'a, 'e> {
@@ -188,7 +188,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
             }
             Stmt::Store { buffer, indices, value, .. } => {
                 if self.stride(*buffer, indices)? != Stride::Constant(1) {
-                    return Err(Refused);
+                    return Err(NotVectorizable);
                 }
                 self.in_memory(self.emitter.func.buffer(*buffer).dtype)?;
                 self.varies(value)?;
@@ -207,7 +207,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
             }
             Stmt::Assert { condition, .. } => self.uniform(condition),
             Stmt::Evaluate(value) => self.uniform(value),
-            Stmt::While { .. } | Stmt::Block(_) => Err(Refused),
+            Stmt::While { .. } | Stmt::Block(_) => Err(NotVectorizable),
         }
     }
 
@@ -229,44 +229,44 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
             }
             Stmt::Store { buffer, indices, value, .. } => {
                 let is_known = known.iter().any(|(own, at)| own == buffer && *at == &indices[..]);
-                let (op, added) = update(*buffer, indices, value).filter(|_| is_known).ok_or(Refused)?;
+                let (op, added) = update(*buffer, indices, value).filter(|_| is_known).ok_or(NotVectorizable)?;
                 let dtype = value.dtype();
                 self.vector(dtype)?;
                 // Partial results of a narrow float would round differently.
                 if dtype.is_float() && dtype.bits < 32 || ops.iter().any(|(own, _)| own == buffer) {
-                    return Err(Refused);
+                    return Err(NotVectorizable);
                 }
                 self.free_of(added, known)?;
                 self.varies(added)?;
                 ops.push((*buffer, op));
                 Ok(())
             }
-            _ => Err(Refused),
+            _ => Err(NotVectorizable),
         }
     }
 
     fn free_of(&self, expr: &Expr, known: &[(BufferId, &[Expr])]) -> Scanned<()> {
         let is_known = |buffer: &BufferId| known.iter().any(|(own, _)| own == buffer);
         let reads = expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if is_known(buffer)));
-        if reads { Err(Refused) } else { Ok(()) }
+        if reads { Err(NotVectorizable) } else { Ok(()) }
     }
 
     fn vector(&self, dtype: DType) -> Scanned<()> {
         // Unsigned 64-bit lanes cannot be compared.
         if self.lanes == 2 && dtype.code == TypeCode::UInt {
-            return Err(Refused);
+            return Err(NotVectorizable);
         }
-        vector_type(dtype, self.lanes).map(drop).ok_or(Refused)
+        vector_type(dtype, self.lanes).map(drop).ok_or(NotVectorizable)
     }
 
     /// Fails unless vectors of the dtype can be loaded and stored. With two lanes, only those of 8-byte elements can.
     fn in_memory(&self, dtype: DType) -> Scanned<()> {
         self.vector(dtype)?;
-        if self.lanes == 2 && dtype.bytes() != 8 { Err(Refused) } else { Ok(()) }
+        if self.lanes == 2 && dtype.bytes() != 8 { Err(NotVectorizable) } else { Ok(()) }
     }
 
     fn uniform(&mut self, expr: &Expr) -> Scanned<()> {
-        if self.varies(expr)? { Err(Refused) } else { Ok(()) }
+        if self.varies(expr)? { Err(NotVectorizable) } else { Ok(()) }
     }
 
     fn differs(&self, var: VarId) -> bool {
@@ -274,7 +274,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
     }
 
     fn stride(&self, buffer: BufferId, indices: &[Expr]) -> Scanned<Stride> {
-        let element = Poly::element(self.emitter.func, buffer, indices).ok_or(Refused)?;
+        let element = Poly::element(self.emitter.func, buffer, indices).ok_or(NotVectorizable)?;
         for atom in element.terms.iter().flat_map(|(atoms, _)| atoms) {
             let local = match atom {
                 Atom::Var(var) => *var != self.var && self.differs(*var),
@@ -288,7 +288,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
                 }),
             };
             if local {
-                return Err(Refused);
+                return Err(NotVectorizable);
             }
         }
         Ok(element.stride(self.var))
@@ -307,17 +307,17 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
                     } else if stride.unsigned_abs() <= FARTHEST {
                         self.gathers += 1;
                     } else {
-                        return Err(Refused);
+                        return Err(NotVectorizable);
                     }
                     true
                 }
-                Stride::Other => return Err(Refused),
+                Stride::Other => return Err(NotVectorizable),
             },
             Expr::Cast { dtype, value } => {
                 let varies = self.varies(value)?;
                 let (from, to) = (value.dtype(), *dtype);
                 if varies && self.lanes == 2 && from.is_float() != to.is_float() && !to.is_bool() {
-                    return Err(Refused);
+                    return Err(NotVectorizable);
                 }
                 varies
             }
@@ -331,7 +331,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
                 let varies = self.varies(condition)?;
                 let (one, other) = self.both(then, otherwise)?;
                 if varies && !(self.emitter.speculatable(then) && self.emitter.speculatable(otherwise)) {
-                    return Err(Refused);
+                    return Err(NotVectorizable);
                 }
                 varies || one || other
             }
@@ -372,10 +372,10 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         let (left_varies, right_varies) = self.both(left, right)?;
         let varies = left_varies || right_varies;
         if varies && division && !left.dtype().is_float() {
-            return Err(Refused);
+            return Err(NotVectorizable);
         }
         if left_varies && matches!(op, BinaryOp::And | BinaryOp::Or) && !self.emitter.speculatable(right) {
-            return Err(Refused);
+            return Err(NotVectorizable);
         }
         Ok(varies)
     }
@@ -385,7 +385,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         for arg in args {
             varies |= self.varies(arg)?;
         }
-        let Some(of) = args.first().map(Expr::dtype) else { return Err(Refused) };
+        let Some(of) = args.first().map(Expr::dtype) else { return Err(NotVectorizable) };
         if !varies {
             return Ok(false);
         }
@@ -405,7 +405,7 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
                 | Intrinsic::IsFinite
         );
         if !of.is_float() && !simple || function == Intrinsic::Reinterpret {
-            return Err(Refused);
+            return Err(NotVectorizable);
         }
         self.weight += if simple || matches!(function, Intrinsic::Sqrt | Intrinsic::Rsqrt) { 2 } else { 20 };
         Ok(true)

@@ -25,12 +25,12 @@ fn copies(tensors: &[Tensor]) -> Vec<Tensor> {
 /// Runs a function both ways and compares every buffer. Integers must be equal. Floats may differ by `tolerance` times
 /// the magnitude of the expected value, which counts as at least 1e-6 or, for tolerances above 1e-5, at least 1, since
 /// the terms of sums may cancel.
-fn agree(what: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], tolerance: f64) {
+fn agree(title: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], tolerance: f64) {
     let least = if tolerance > 1e-5 { 1.0 } else { 1e-6 };
     let (mut expected, mut actual) = (copies(tensors), copies(tensors));
     let reference = rx_interp::run(func, &mut expected, scalars);
-    reference.unwrap_or_else(|error| panic!("{what}: interpreter: {error}"));
-    compiled(func, &mut actual, scalars).unwrap_or_else(|error| panic!("{what}: {error}"));
+    reference.unwrap_or_else(|error| panic!("{title}: interpreter: {error}"));
+    compiled(func, &mut actual, scalars).unwrap_or_else(|error| panic!("{title}: {error}"));
     for (at, (expected, actual)) in expected.iter().zip(&actual).enumerate() {
         for element in 0..expected.len() {
             let (Some(wanted), Some(found)) = (expected.get(element), actual.get(element)) else { continue };
@@ -43,7 +43,7 @@ fn agree(what: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], to
                         || (wanted - found).abs() <= tolerance * wanted.abs().max(least)
                 }
             };
-            assert!(close, "{what}: buffer {at}, element {element}: {found:?}, not {wanted:?}");
+            assert!(close, "{title}: buffer {at}, element {element}: {found:?}, not {wanted:?}");
         }
     }
 }
@@ -374,9 +374,9 @@ fn reductions_of_rows_and_columns() {
                     let func = reduction(dtype, rows, columns, op, initial, over_rows);
                     let kept = if over_rows { columns } else { rows };
                     let tensors = [numbers.tensor(dtype, &[rows, columns]), zeros(dtype, &[kept])];
-                    let what = format!("{op:?} of {dtype}, {rows}×{columns}, over rows: {over_rows}");
+                    let title = format!("{op:?} of {dtype}, {rows}×{columns}, over rows: {over_rows}");
                     let tolerance = if dtype == DType::FLOAT16 { 5e-2 } else { 1e-4 };
-                    agree(&what, &func, &tensors, &[], tolerance);
+                    agree(&title, &func, &tensors, &[], tolerance);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The state that buffers and modules of a device share: the driver, the memory pool, pending launches and the error of
 //! a lost device.
 
-use super::driver::{Driver, KernelLaunch, Refusal, Refused};
+use super::driver::{Driver, DriverFailure, DriverFailureKind, KernelLaunch};
 use super::error::{DeviceError, Launched, MOST_NAMED};
 use super::memory::{Block, DeviceBuffer, Pool, arena, size_of};
 use super::queue::Queue;
@@ -43,19 +43,19 @@ impl Core {
         }
     }
 
-    /// Converts a driver error; `what` names the operation that failed. Records the error if the device is lost.
-    pub(super) fn failed(&self, what: &'static str, refused: Refused) -> DeviceError {
+    /// Converts a driver error; `subject` names the operation that failed. Records the error if the device is lost.
+    pub(super) fn failed(&self, subject: &'static str, refused: DriverFailure) -> DeviceError {
         match refused.kind {
-            Refusal::Lost => {
+            DriverFailureKind::Lost => {
                 let kernels = self.running.take().into();
                 self.is_lost(DeviceError::Failed { kernels, message: refused.message })
             }
-            Refusal::TooLong => {
+            DriverFailureKind::TooLong => {
                 let kernels = self.running.take().into();
                 self.is_lost(DeviceError::TooLong { kernels, limit: self.limit.get().unwrap_or_default() })
             }
-            Refusal::Memory => DeviceError::Memory { bytes: 0, room: self.driver.room().ok() },
-            Refusal::Call => DeviceError::Driver { what, message: refused.message },
+            DriverFailureKind::Memory => DeviceError::Memory { bytes: 0, mem_info: self.driver.mem_info().ok() },
+            DriverFailureKind::Call => DeviceError::Driver { subject, message: refused.message },
         }
     }
 
@@ -79,21 +79,21 @@ impl Core {
     /// blocks and retries.
     pub(super) fn allocate(self: &Rc<Core>, bytes: usize) -> Result<DeviceBuffer, DeviceError> {
         self.works()?;
-        let wanted = || DeviceError::Memory { bytes: bytes as u64, room: self.driver.room().ok() };
+        let wanted = || DeviceError::Memory { bytes: bytes as u64, mem_info: self.driver.mem_info().ok() };
         let size = size_of(bytes).ok_or_else(wanted)?;
         let (at, size) = match self.pool.take(size) {
             Some(idle) => idle,
             None => {
                 let first = self.driver.allocate(size);
                 let given = match first {
-                    Err(Refused { kind: Refusal::Memory, .. }) => {
+                    Err(DriverFailure { kind: DriverFailureKind::Memory, .. }) => {
                         self.trim()?;
                         self.driver.allocate(size)
                     }
                     other => other,
                 };
                 let at = given.map_err(|refused| match refused.kind {
-                    Refusal::Memory => wanted(),
+                    DriverFailureKind::Memory => wanted(),
                     _ => self.failed("allocating memory", refused),
                 })?;
                 self.pool.is_used(size);
@@ -107,7 +107,7 @@ impl Core {
     pub(super) fn allocate_together(self: &Rc<Core>, sizes: &[usize]) -> Result<Vec<DeviceBuffer>, DeviceError> {
         let all = || sizes.iter().fold(0u64, |all, bytes| all.saturating_add(*bytes as u64));
         let Some((offsets, bytes)) = arena(sizes) else {
-            return Err(DeviceError::Memory { bytes: all(), room: self.driver.room().ok() });
+            return Err(DeviceError::Memory { bytes: all(), mem_info: self.driver.mem_info().ok() });
         };
         let whole = self.allocate(bytes)?;
         Ok(offsets.iter().zip(sizes).map(|(offset, bytes)| whole.part(*offset as u64, *bytes)).collect())
@@ -135,7 +135,7 @@ impl Core {
         drop(running);
         let launched = self.queue.borrow_mut().launch(&*self.driver, launch);
         launched.map_err(|refused| match refused.kind {
-            Refusal::Lost => self.failed("launching a kernel", refused),
+            DriverFailureKind::Lost => self.failed("launching a kernel", refused),
             _ => DeviceError::Launch { kernel: of, message: refused.message },
         })
     }
@@ -151,16 +151,16 @@ impl Core {
     pub(super) fn wait(&self) -> Result<(), DeviceError> {
         self.flush()?;
         let limit = self.limit.get();
-        let waited = self.driver.mark().and_then(|mark| {
-            let waited = self.driver.wait(mark, limit);
+        let waited = self.driver.record_event().and_then(|event| {
+            let waited = self.driver.wait(event, limit);
             if let Some(start) = self.queue.borrow_mut().started() {
                 if waited == Ok(true) {
-                    let time = self.driver.milliseconds(start, mark).unwrap_or(0.0);
+                    let time = self.driver.milliseconds(start, event).unwrap_or(0.0);
                     self.busy.set(self.busy.get() + Duration::from_secs_f64(f64::from(time.max(0.0)) / 1e3));
                 }
                 self.driver.forget(start);
             }
-            self.driver.forget(mark);
+            self.driver.forget(event);
             waited
         });
         match (waited.map_err(|refused| self.failed("waiting for the device", refused))?, limit) {
@@ -176,7 +176,7 @@ impl Core {
     }
 
     /// Copies bytes of the host to a buffer.
-    pub(super) fn copy_up(&self, bytes: &[u8], to: &DeviceBuffer) -> Result<(), DeviceError> {
+    pub(super) fn copy_to_device(&self, bytes: &[u8], to: &DeviceBuffer) -> Result<(), DeviceError> {
         // Delayed launches may use the memory that is overwritten.
         self.flush()?;
         let copied = self.staging.borrow_mut().up(&*self.driver, self.limit.get(), bytes, to.address());
@@ -184,7 +184,7 @@ impl Core {
     }
 
     /// Copies a buffer to the host.
-    pub(super) fn copy_down(&self, from: &DeviceBuffer, to: &mut [u8]) -> Result<(), DeviceError> {
+    pub(super) fn copy_to_host(&self, from: &DeviceBuffer, to: &mut [u8]) -> Result<(), DeviceError> {
         // The copy would wait for a kernel that never ends; this wait has a time limit.
         self.wait()?;
         if to.is_empty() {

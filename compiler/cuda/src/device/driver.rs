@@ -22,7 +22,7 @@ pub struct Pinned(pub usize);
 
 /// The number of an event: a point of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark(pub usize);
+pub struct Event(pub usize);
 
 /// The number of a CUDA graph: launches that are submitted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +57,16 @@ pub struct Tensor {
 /// An error of a driver call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refused {
+pub struct DriverFailure {
     /// The consequence for later calls.
-    pub kind: Refusal,
+    pub kind: DriverFailureKind,
     /// The driver's message.
     pub message: String,
 }
 
 /// The consequence of a driver error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DriverFailureKind {
     /// There is not enough memory; after freeing some, the call may succeed.
     Memory,
     /// A kernel failed, for example by an illegal address, or the device did: the context is invalid, and every later
@@ -80,7 +80,7 @@ pub enum Refusal {
 
 /// The sizes of a device's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct MemInfo {
     /// The free memory.
     pub free: u64,
     /// The total memory.
@@ -106,13 +106,13 @@ pub trait Driver: fmt::Debug {
     ///
     /// # Errors
     /// An error of the driver.
-    fn room(&self) -> Result<Room, Refused>;
+    fn mem_info(&self) -> Result<MemInfo, DriverFailure>;
 
     /// Allocates memory with undefined contents.
     ///
     /// # Errors
-    /// [`Refusal::Memory`] if there is not enough memory, or another error of the driver.
-    fn allocate(&self, bytes: usize) -> Result<Address, Refused>;
+    /// [`DriverFailureKind::Memory`] if there is not enough memory, or another error of the driver.
+    fn allocate(&self, bytes: usize) -> Result<Address, DriverFailure>;
 
     /// Frees memory when the stream reaches this point.
     fn free(&self, at: Address);
@@ -121,7 +121,7 @@ pub trait Driver: fmt::Debug {
     ///
     /// # Errors
     /// An error of the driver.
-    fn free_idle(&self) -> Result<(), Refused> {
+    fn free_idle(&self) -> Result<(), DriverFailure> {
         Ok(())
     }
 
@@ -133,55 +133,55 @@ pub trait Driver: fmt::Debug {
     ///
     /// # Errors
     /// An error of the driver.
-    fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused>;
+    fn clear(&self, at: Address, bytes: usize) -> Result<(), DriverFailure>;
 
     /// Copies bytes to the device, and may wait for the copy. After the return the caller may change them.
     ///
     /// # Errors
     /// An error of the driver.
-    fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused>;
+    fn copy_to_device(&self, from: &[u8], to: Address) -> Result<(), DriverFailure>;
 
     /// Copies bytes from the device, and waits for the copy.
     ///
     /// # Errors
     /// An error of the driver or of earlier work.
-    fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused>;
+    fn copy_to_host(&self, from: Address, to: &mut [u8]) -> Result<(), DriverFailure>;
 
     /// Allocates a pinned buffer of the host, for asynchronous copies.
     ///
     /// # Errors
-    /// [`Refusal::Memory`] if there is not enough memory, or another error of the driver.
-    fn pin(&self, bytes: usize) -> Result<Pinned, Refused>;
+    /// [`DriverFailureKind::Memory`] if there is not enough memory, or another error of the driver.
+    fn pin(&self, bytes: usize) -> Result<Pinned, DriverFailure>;
 
     /// Writes the first bytes of a pinned buffer. The caller guarantees that no copy from it is running.
     ///
     /// # Errors
     /// If the buffer is smaller than `bytes` or does not exist.
-    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused>;
+    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), DriverFailure>;
 
     /// Copies the first bytes of a pinned buffer to the device, asynchronously.
     ///
     /// # Errors
     /// An error of the driver.
-    fn copy_up_pinned(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), Refused>;
+    fn copy_pinned_to_device(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), DriverFailure>;
 
     /// Copies bytes from the device to the start of a pinned buffer, asynchronously.
     ///
     /// # Errors
     /// An error of the driver.
-    fn copy_down_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), Refused>;
+    fn copy_to_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), DriverFailure>;
 
     /// Reads the first bytes of a pinned buffer. The caller guarantees that no copy to it is running.
     ///
     /// # Errors
     /// If the buffer is smaller than `into` or does not exist.
-    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused>;
+    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), DriverFailure>;
 
     /// Loads a cubin, or PTX that ends in a zero byte.
     ///
     /// # Errors
     /// An error of the driver.
-    fn load(&self, code: &[u8]) -> Result<Code, Refused>;
+    fn load(&self, code: &[u8]) -> Result<Code, DriverFailure>;
 
     /// Unloads code. The caller guarantees that none of its kernels is running or is in a graph that is replayed later.
     fn unload(&self, code: Code);
@@ -190,45 +190,47 @@ pub trait Driver: fmt::Debug {
     ///
     /// # Errors
     /// An error of the driver.
-    fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, Refused>;
+    fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, DriverFailure>;
 
     /// Launches a kernel.
     ///
     /// # Errors
     /// An error of the driver or of earlier work.
-    fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused>;
+    fn launch(&self, launch: &KernelLaunch) -> Result<(), DriverFailure>;
 
     /// Records an event after all submitted work.
     ///
     /// # Errors
     /// An error of the driver.
-    fn mark(&self) -> Result<Mark, Refused>;
+    fn record_event(&self) -> Result<Event, DriverFailure>;
 
     /// Waits for an event, at most for the time `limit` (`None` is no limit). Returns whether the event has occurred.
     ///
     /// # Errors
     /// An error of the work before the event.
-    fn wait(&self, mark: Mark, limit: Option<Duration>) -> Result<bool, Refused>;
+    fn wait(&self, event: Event, limit: Option<Duration>) -> Result<bool, DriverFailure>;
 
     /// Returns the time between two events that have occurred, by the device's clock.
     ///
     /// # Errors
     /// An error of the driver.
-    fn milliseconds(&self, from: Mark, to: Mark) -> Result<f32, Refused>;
+    fn milliseconds(&self, from: Event, to: Event) -> Result<f32, DriverFailure>;
 
     /// Destroys an event.
-    fn forget(&self, mark: Mark);
+    fn forget(&self, event: Event);
 
     /// Waits for an event and destroys it.
     ///
     /// # Errors
-    /// An error of the work before the event; [`Refusal::TooLong`] if the event does not occur within the limit.
-    fn pass(&self, mark: Mark, limit: Option<Duration>) -> Result<(), Refused> {
-        let waited = self.wait(mark, limit);
-        self.forget(mark);
+    /// An error of the work before the event; [`DriverFailureKind::TooLong`] if the event does not occur within the limit.
+    fn pass(&self, event: Event, limit: Option<Duration>) -> Result<(), DriverFailure> {
+        let waited = self.wait(event, limit);
+        self.forget(event);
         match waited? {
             true => Ok(()),
-            false => Err(Refused { kind: Refusal::TooLong, message: "a kernel does not end".to_owned() }),
+            false => {
+                Err(DriverFailure { kind: DriverFailureKind::TooLong, message: "a kernel does not end".to_owned() })
+            }
         }
     }
 
@@ -236,20 +238,20 @@ pub trait Driver: fmt::Debug {
     ///
     /// # Errors
     /// An error of the driver.
-    fn begin_capture(&self) -> Result<(), Refused>;
+    fn begin_capture(&self) -> Result<(), DriverFailure>;
 
     /// Ends the capture and returns the graph of the launches since [`Driver::begin_capture`]. The capture ends in case
     /// of an error, too.
     ///
     /// # Errors
     /// An error of the driver.
-    fn end_capture(&self) -> Result<Graph, Refused>;
+    fn end_capture(&self) -> Result<Graph, DriverFailure>;
 
     /// Submits the launches of a graph.
     ///
     /// # Errors
     /// An error of the driver or of earlier work.
-    fn replay(&self, graph: Graph) -> Result<(), Refused>;
+    fn replay(&self, graph: Graph) -> Result<(), DriverFailure>;
 
     /// Destroys a graph. The caller guarantees that it is not running.
     fn drop_graph(&self, graph: Graph);

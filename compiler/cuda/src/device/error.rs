@@ -1,6 +1,6 @@
 //! Errors of a device, and their messages.
 
-use super::driver::Room;
+use super::driver::MemInfo;
 use crate::nvrtc::NvrtcError;
 use crate::rules::OLDEST_ARCH;
 use crate::source::{Fault, PlanError};
@@ -26,20 +26,20 @@ pub enum DeviceError {
         arch: u32,
     },
     /// An error of a driver call.
-    #[error("CUDA: {what}: {message}")]
+    #[error("CUDA: {subject}: {message}")]
     Driver {
         /// The operation, such as "loading the kernels".
-        what: &'static str,
+        subject: &'static str,
         /// The driver's message.
         message: String,
     },
     /// The device does not have enough free memory.
-    #[error("the device has not enough memory: {} are needed{}", shown(*.bytes), free(.room.as_ref()))]
+    #[error("the device has not enough memory: {} are needed{}", shown(*.bytes), free(.mem_info.as_ref()))]
     Memory {
         /// The requested size in bytes; 0 if it is not known.
         bytes: u64,
         /// The free and the total memory, if the driver reports them.
-        room: Option<Room>,
+        mem_info: Option<MemInfo>,
     },
     /// The driver rejected a launch.
     #[error("kernel `{}` cannot be launched: {message}", .kernel.kernel)]
@@ -130,8 +130,10 @@ fn shown(bytes: u64) -> String {
 }
 
 /// Formats the free memory: `, 1.0 MiB of 2.0 GiB are free`. The text is empty if it is not known.
-fn free(room: Option<&Room>) -> String {
-    room.map(|room| format!(", {} of {} are free", shown(room.free), shown(room.total))).unwrap_or_default()
+fn free(mem_info: Option<&MemInfo>) -> String {
+    mem_info
+        .map(|mem_info| format!(", {} of {} are free", shown(mem_info.free), shown(mem_info.total)))
+        .unwrap_or_default()
 }
 
 /// Formats the list of kernels of which one failed.

@@ -13,7 +13,7 @@
 //!
 //! Invariant: delayed launches are submitted before anything else that touches memory: a copy, a wait, a free.
 
-use super::driver::{Driver, Graph, KernelLaunch, Mark, Refused};
+use super::driver::{Driver, DriverFailure, Event, Graph, KernelLaunch};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -44,12 +44,12 @@ pub(super) struct Queue {
     /// sequence is remembered.
     is_plain: bool,
     /// The event before the first launch since the last call of [`Queue::started`].
-    start: Option<Mark>,
+    start: Option<Event>,
 }
 
 impl Queue {
     /// Adds a launch, which may be delayed.
-    pub(super) fn launch(&mut self, driver: &dyn Driver, launch: KernelLaunch) -> Result<(), Refused> {
+    pub(super) fn launch(&mut self, driver: &dyn Driver, launch: KernelLaunch) -> Result<(), DriverFailure> {
         let at = self.asked.len();
         if at == 0 {
             self.candidates = (0..self.known.len()).collect();
@@ -75,7 +75,7 @@ impl Queue {
     }
 
     /// Submits the delayed launches one by one.
-    fn send(&mut self, driver: &dyn Driver) -> Result<(), Refused> {
+    fn send(&mut self, driver: &dyn Driver) -> Result<(), DriverFailure> {
         if self.sent < self.asked.len() {
             self.starts(driver);
         }
@@ -88,7 +88,7 @@ impl Queue {
 
     /// Ends the sequence, since the host waits or copies: submits the delayed launches, as a graph if the sequence is a
     /// remembered one.
-    pub(super) fn flush(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
+    pub(super) fn flush(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), DriverFailure> {
         let count = self.asked.len();
         let same = self.candidates.iter().copied();
         let same = same
@@ -104,7 +104,7 @@ impl Queue {
 
     /// Replays a remembered sequence, and captures its graph the first time. If that fails, submits the launches one by
     /// one.
-    fn replay(&mut self, driver: &dyn Driver, at: usize) -> Result<(), Refused> {
+    fn replay(&mut self, driver: &dyn Driver, at: usize) -> Result<(), DriverFailure> {
         let Some(mut known) = self.known.remove(at) else { return Ok(()) };
         if known.graph.is_none() {
             known.graph = capture(driver, &known.launches);
@@ -123,7 +123,7 @@ impl Queue {
 
     /// Remembers the sequence that ends. A sequence of one launch is not remembered, since a graph of it is no faster;
     /// nor is one of more than [`LONGEST`] launches.
-    fn remember(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
+    fn remember(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), DriverFailure> {
         if self.is_plain || !(2..=LONGEST).contains(&self.asked.len()) {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl Queue {
         let oldest = if self.known.len() > KNOWN { self.known.pop_front() } else { None };
         if let Some(graph) = oldest.and_then(|oldest| oldest.graph) {
             // The graph may still be running.
-            driver.pass(driver.mark()?, limit)?;
+            driver.pass(driver.record_event()?, limit)?;
             driver.drop_graph(graph);
         }
         Ok(())
@@ -140,11 +140,11 @@ impl Queue {
     /// Records the event before the first launch, if it is not recorded yet.
     fn starts(&mut self, driver: &dyn Driver) {
         // If the event cannot be recorded, only the measured time is missing.
-        self.start = self.start.or_else(|| driver.mark().ok());
+        self.start = self.start.or_else(|| driver.record_event().ok());
     }
 
     /// Takes the event before the first launch since the last call, if there was a launch.
-    pub(super) fn started(&mut self) -> Option<Mark> {
+    pub(super) fn started(&mut self) -> Option<Event> {
         self.start.take()
     }
 

@@ -1,7 +1,7 @@
 //! Copies between host and device through pinned memory, in pieces with double buffering: while the device copies one
 //! piece, the host writes or reads the other.
 
-use super::driver::{Address, Driver, Mark, Pinned, Refused};
+use super::driver::{Address, Driver, DriverFailure, Event, Pinned};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) struct Staging {
 struct Piece {
     memory: Pinned,
     /// The event after the last copy that uses the memory.
-    used: Option<Mark>,
+    used: Option<Event>,
 }
 
 impl Staging {
@@ -42,14 +42,14 @@ impl Staging {
         limit: Option<Duration>,
         bytes: &[u8],
         to: Address,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), DriverFailure> {
         if bytes.len() < LEAST {
             return match self.slot(driver) {
                 Some(slot) => slot.up(driver, limit, bytes, to),
-                None => driver.copy_up(bytes, to),
+                None => driver.copy_to_device(bytes, to),
             };
         }
-        let Some(pieces) = self.pieces(driver, bytes.len()) else { return driver.copy_up(bytes, to) };
+        let Some(pieces) = self.pieces(driver, bytes.len()) else { return driver.copy_to_device(bytes, to) };
         for (at, chunk) in bytes.chunks(PIECE).enumerate() {
             pieces[at % 2].up(driver, limit, chunk, to + (at * PIECE) as u64)?;
         }
@@ -63,14 +63,14 @@ impl Staging {
         limit: Option<Duration>,
         from: Address,
         to: &mut [u8],
-    ) -> Result<(), Refused> {
-        let Some(pieces) = self.pieces(driver, to.len()) else { return driver.copy_down(from, to) };
+    ) -> Result<(), DriverFailure> {
+        let Some(pieces) = self.pieces(driver, to.len()) else { return driver.copy_to_host(from, to) };
         let total = to.len();
         let begin = |at: usize, piece: &mut Piece| {
             let Some(bytes) = total.checked_sub(at * PIECE).filter(|bytes| *bytes > 0) else { return Ok(()) };
             piece.is_free(driver, limit)?;
-            driver.copy_down_pinned(from + (at * PIECE) as u64, piece.memory, bytes.min(PIECE))?;
-            piece.used = Some(driver.mark()?);
+            driver.copy_to_pinned(from + (at * PIECE) as u64, piece.memory, bytes.min(PIECE))?;
+            piece.used = Some(driver.record_event()?);
             Ok(())
         };
         begin(0, &mut pieces[0])?;
@@ -112,16 +112,22 @@ impl Staging {
 
 impl Piece {
     /// Copies bytes to the device; they must fit the piece.
-    fn up(&mut self, driver: &dyn Driver, limit: Option<Duration>, bytes: &[u8], to: Address) -> Result<(), Refused> {
+    fn up(
+        &mut self,
+        driver: &dyn Driver,
+        limit: Option<Duration>,
+        bytes: &[u8],
+        to: Address,
+    ) -> Result<(), DriverFailure> {
         self.is_free(driver, limit)?;
         driver.write_pinned(self.memory, bytes)?;
-        driver.copy_up_pinned(self.memory, bytes.len(), to)?;
-        self.used = Some(driver.mark()?);
+        driver.copy_pinned_to_device(self.memory, bytes.len(), to)?;
+        self.used = Some(driver.record_event()?);
         Ok(())
     }
 
     /// Waits until no copy uses the piece.
-    fn is_free(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), Refused> {
-        self.used.take().map_or(Ok(()), |mark| driver.pass(mark, limit))
+    fn is_free(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), DriverFailure> {
+        self.used.take().map_or(Ok(()), |event| driver.pass(event, limit))
     }
 }

@@ -1,4 +1,4 @@
-use super::{Kept, compile, key, with_all_registers};
+use super::{ImageCache, compile, key, with_all_registers};
 use crate::nvrtc::{NvrtcError, probe};
 use crate::printer::module;
 use crate::rules::Target;
@@ -63,9 +63,9 @@ fn cached_images_are_reused_and_corrupt_ones_recompiled() {
         Err(error) => panic!("{error}"),
     }
     let (source, folder) = (source(120), folder("kept"));
-    let kept = Kept::within(folder.clone());
+    let kept = ImageCache::within(folder.clone());
     let mut told = Vec::new();
-    let mut images = |kept: &Kept| {
+    let mut images = |kept: &ImageCache| {
         told.clear();
         let images = compile(&source, 80, kept, &mut |done, of| told.push((done, of)));
         images.unwrap_or_else(|error| panic!("{error}"))
@@ -79,7 +79,7 @@ fn cached_images_are_reused_and_corrupt_ones_recompiled() {
         std::fs::write(file.2, b"\x7fELF").expect("a file of this test");
     }
     assert_eq!(images(&kept), first);
-    assert!(images(&Kept::nothing()).iter().all(|image| !image.was_kept));
+    assert!(images(&ImageCache::nothing()).iter().all(|image| !image.was_kept));
     let count = told.len();
     assert_eq!(told, (1..=count).map(|done| (done, count)).collect::<Vec<_>>());
     std::fs::remove_dir_all(folder).expect("a folder of this test");
@@ -97,7 +97,7 @@ fn only_spilling_kernels_get_a_block_count_of_one() {
 
 #[test]
 fn unwritable_cache_folder_is_ignored() {
-    let kept = Kept::within(PathBuf::from("/dev/null/images"));
+    let kept = ImageCache::within(PathBuf::from("/dev/null/images"));
     kept.put("key", b"code");
     kept.trim();
     assert_eq!(kept.get("key"), None);
@@ -114,7 +114,7 @@ fn kernel_that_nvrtc_refuses_is_reported_and_others_compile() {
     if let Some(Ok(text)) = listing.functions.get_mut(1) {
         text.push_str("no C\n");
     }
-    let needs = listing.resources(80, &Kept::nothing()).unwrap_or_else(|error| panic!("{error}"));
+    let needs = listing.resources(80, &ImageCache::nothing()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(needs.kernels.keys().collect::<Vec<_>>(), ["add_0_kernel", "add_2_kernel"]);
     assert_eq!(needs.refused.keys().collect::<Vec<_>>(), [&1]);
 }

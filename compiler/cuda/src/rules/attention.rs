@@ -19,7 +19,7 @@
 //! of constant extents up to 256; floating-point operands of at most 32 bits; a softmax that subtracts the row's
 //! maximum; intermediate results that no other statement uses. The match is by the computed values ([`problem`],
 //! [`reading`]), so the score may be any elementwise function of the product. Query heads may share keys and values
-//! (grouped-query attention). The softmax may be the safe one, which gives 0 for fully masked rows ([`safe`]).
+//! (grouped-query attention). The softmax may be the safe one, which gives 0 for fully masked rows ([`masked_rows`]).
 //!
 //! Guarantees: scores and weights never reach global memory. Sums accumulate in `float32`, whatever the dtypes of the
 //! intermediate buffers. Scores are rounded where the program rounds them: by casts, and by stores to buffers of 16-bit
@@ -30,11 +30,11 @@
 //! algorithm as hand-written TIR).
 //!
 //! - [`tiles`]: tile sizes and their choice.
-//! - [`kernel`]: the loop over tiles of keys. [`bring`] loads the tiles, [`places`] decodes the indices of batch and
+//! - [`kernel`]: the loop over tiles of keys. [`load`] loads the tiles, [`places`] decodes the indices of batch and
 //!   rows, and [`scores`] computes scores and rescales the sums.
 //! - [`warps`] and [`threads`]: the products, by tensor cores if all three operands are `float16` or all are `bfloat16`
 //!   (casts to `float32` are ignored), otherwise by single threads.
-//! - [`join`]: split-KV. If few rows have many keys, several blocks share the keys of a row, and a second kernel
+//! - [`split_kv`]: split-KV. If few rows have many keys, several blocks share the keys of a row, and a second kernel
 //!   combines their results.
 //! - [`mask`]: keys that a mask hides from all rows of a block are skipped.
 //!
@@ -42,24 +42,24 @@
 //! `can_schedule_as_one_kernel` reports that one schedule takes all of them and keeps the values between them out of
 //! global memory.
 
-mod bring;
-mod join;
 mod kernel;
+mod load;
 mod mask;
+mod masked_rows;
 mod places;
 mod problem;
 mod reading;
-mod safe;
 mod scores;
+mod split_kv;
 mod template;
 mod threads;
 mod tiles;
 mod warps;
 
 use super::{Declined, Rule, Schedule, Scratch, Task};
-use join::Join;
 use kernel::AttentionKernel;
 use problem::Problem;
+use split_kv::SplitKvCombine;
 use std::rc::Rc;
 
 /// The rule `attention`.
@@ -86,9 +86,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let note = format!("{}; {}", tiling.note(), attend.note());
     let mut schedule = Schedule { note, ..Schedule::single(problem.statements.len(), attend) };
     if let Some(slice) = tiling.slice {
-        let join = Join { problem: Rc::clone(&problem), slice };
-        schedule.scratch.push(Scratch { name: "partial", bytes: join.bytes() });
-        schedule.kernels.push(Box::new(join));
+        let split_kv = SplitKvCombine { problem: Rc::clone(&problem), slice };
+        schedule.scratch.push(Scratch { name: "partial", bytes: split_kv.bytes() });
+        schedule.kernels.push(Box::new(split_kv));
     }
     Ok(schedule)
 }

@@ -194,7 +194,7 @@ impl Part {
                 if has_tail && !is_there { format!("{k} + {width} <= {total}") } else { format!("{k} < {total}") };
             printer.kernel.open(&format!("if ({end}) {{"));
             match is_there {
-                false => printer.bring(&all, &k, "chunk", width)?,
+                false => printer.load_vectors(&all, &k, "chunk", width)?,
                 true => group(printer, (&all, Some("chunk")), (&k, &total), (width, has_tail))?,
             }
             printer.kernel.close();

@@ -218,8 +218,8 @@ pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (text, dtype) in [("float32", F32), ("float16", F16), ("bfloat16", BF16)] {
         let plain = Attention { dtype, ..PLAIN };
-        let mut add = |what: &str, attention: Attention, lengths: [i64; 2]| {
-            cases.push(attention.case(&format!("{what}, {text}"), lengths));
+        let mut add = |title: &str, attention: Attention, lengths: [i64; 2]| {
+            cases.push(attention.case(&format!("{title}, {text}"), lengths));
         };
         add("attention of any lengths", plain, [37, 75]);
         add("attention of known lengths", Attention { queries: 64, keys: 128, ..plain }, [64, 128]);

@@ -223,8 +223,8 @@ pub fn cases() -> Vec<Case> {
     for (text, dtype, sum) in [("float32", F32, F32), ("float16", F16, F32), ("int8", DType::INT8, DType::INT32)] {
         for (layout, channels_last) in [("channels first", false), ("channels last", true)] {
             let plain = Convolution { dtype, sum, channels_last, ..plain };
-            let mut case = |what: &str, convolution: Convolution| {
-                cases.push(convolution.case(&format!("{what} of {text}, {layout}")));
+            let mut case = |title: &str, convolution: Convolution| {
+                cases.push(convolution.case(&format!("{title} of {text}, {layout}")));
             };
             case("convolution of 3 x 3", plain);
             case("convolution of 1 x 1", Convolution { taps: [1, 1], padding: 0, channels: [24, 40], ..plain });
@@ -244,8 +244,8 @@ fn transposed(plain: Convolution) -> Vec<(Case, i64)> {
     for (text, dtype, sum) in [("float32", F32, F32), ("float16", F16, F32), ("int8", DType::INT8, DType::INT32)] {
         for (layout, channels_last) in [("channels first", false), ("channels last", true)] {
             let of = Convolution { dtype, sum, channels_last, is_transposed: true, stride: 2, size: [4, 5], ..plain };
-            let mut case = |what: &str, convolution: Convolution, phases: i64| {
-                let text = format!("transposed convolution {what} of {text}, {layout}");
+            let mut case = |title: &str, convolution: Convolution, phases: i64| {
+                let text = format!("transposed convolution {title} of {text}, {layout}");
                 cases.push((convolution.case(&text), phases));
                 // The gathered form is added where the rule takes it as one product. If the stride does not divide the
                 // taps, that may have too many terms for 32-bit dtypes: 3 x 3 taps in steps of 2 are 16 terms, not 9.

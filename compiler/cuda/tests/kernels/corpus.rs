@@ -154,9 +154,9 @@ struct Table {
 }
 
 impl Table {
-    fn because(&mut self, what: &str, reason: &str) {
+    fn because(&mut self, title: &str, reason: &str) {
         let short: String = reason.chars().take(120).collect();
-        *self.reasons.entry(format!("{what}: {short}")).or_default() += 1;
+        *self.reasons.entry(format!("{title}: {short}")).or_default() += 1;
     }
 
     /// Checks that an outcome is the expected one. If sums of 16-bit floats are involved, also accepts the result of

@@ -14,7 +14,7 @@ use crate::{attention, compiled, host_loops, operators, paged, products, rows, s
 use crate::{cross_thread, tensor_cores, vectors, windows};
 use rx_base::DType;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
-use rx_cuda::images::Kept;
+use rx_cuda::images::ImageCache;
 use rx_cuda::rules::Target;
 use rx_tensor::Tensor;
 use serde_json::{Value, json};
@@ -410,7 +410,7 @@ impl Group {
             let compute = |some: &[Case]| some.iter().map(self.expected).collect::<Vec<_>>();
             let workers: Vec<_> =
                 cases[skipped..].chunks(each).map(|some| scope.spawn(move || compute(some))).collect();
-            let loaded = device.load(source, &Kept::of_user(), &mut |_, _| ());
+            let loaded = device.load(source, &ImageCache::of_user(), &mut |_, _| ());
             let expected = workers.into_iter().flat_map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)));
             (loaded, expected.collect::<Vec<_>>())
         });

@@ -6,7 +6,7 @@ use crate::products::{Behind, Product, product};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_cuda::device::Device;
-use rx_cuda::device::recorder::Recorder;
+use rx_cuda::device::mock_driver::MockDriver;
 use rx_cuda::images::Image;
 use rx_cuda::images::resources::of as resources;
 use rx_cuda::nvrtc::{Output, compile_and_tell};
@@ -253,8 +253,8 @@ fn float32_is_multiplied_as_tf32_where_the_target_lets_it() {
 /// innermost first. For example, `72 x 120 by 64 x 128` describes 120 rows of 72 elements, in boxes of 128 rows of 64.
 #[test]
 fn launch_passes_tensor_maps_of_the_call() {
-    let recorder = Recorder::default();
-    let device = Device::of(recorder.clone());
+    let mock_driver = MockDriver::default();
+    let device = Device::of(mock_driver.clone());
     let case = rows_of_two_axes(60);
     let source = crate::source_for(std::slice::from_ref(&case), &hopper(1));
     let image = Image { code: Vec::new(), kernels: vec![(0, 0)], was_kept: false };
@@ -266,7 +266,7 @@ fn launch_passes_tensor_maps_of_the_call() {
         let passed: Vec<_> = buffers.iter().collect();
         module.launch(0, &passed, &case.values()).unwrap_or_else(|error| panic!("{error}"));
         module.finish().unwrap_or_else(|error| panic!("{error}"));
-        recorder.calls().into_iter().filter(|call| call.starts_with("launch")).collect::<Vec<_>>()
+        mock_driver.calls().into_iter().filter(|call| call.starts_with("launch")).collect::<Vec<_>>()
     };
     assert_eq!(launches(60), ["launch linear_kernel, 72 x 120 by 64 x 128, 248 x 72 by 64 x 64"]);
     assert_eq!(launches(7), ["launch linear_kernel, 72 x 14 by 64 x 128, 248 x 72 by 64 x 64"]);

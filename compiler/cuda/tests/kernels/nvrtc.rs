@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use rx_cuda::CudaSource;
-use rx_cuda::images::{self, Kept, resources};
+use rx_cuda::images::{self, ImageCache, resources};
 use rx_cuda::nvrtc::{NvrtcError, Output, compile, probe};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn every_kernel_can_be_launched_and_no_template_spills() {
 pub fn keeps_in_registers(source: &CudaSource) {
     let mut wrong = Vec::new();
     for arch in [80, 90] {
-        let images = images::compile(source, arch, &Kept::nothing(), &mut |_, _| ());
+        let images = images::compile(source, arch, &ImageCache::nothing(), &mut |_, _| ());
         let images = images.unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
         let needs: BTreeMap<_, _> = images.iter().flat_map(|image| resources::of(&image.code)).collect();
         for kernel in source.functions.iter().flat_map(|function| &function.kernels) {

@@ -217,9 +217,9 @@ fn at(tensor: &Tensor, index: usize) -> f64 {
     tensor.get(index).map_or(f64::NAN, Scalar::as_float)
 }
 
-fn close(case: &Case, what: &str, actual: f64, expected: f64) {
+fn close(case: &Case, subject: &str, actual: f64, expected: f64) {
     let near = (actual - expected).abs() <= case.tolerance * (1.0 + expected.abs());
-    assert!(near, "{}: {what} is {actual}, not {expected}", case.name);
+    assert!(near, "{}: {subject} is {actual}, not {expected}", case.name);
 }
 
 #[test]

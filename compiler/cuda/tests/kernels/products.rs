@@ -171,13 +171,14 @@ pub fn cases() -> Vec<Case> {
         cases.push(rows_known_later.case(&format!("rows known later, {text}"), [50, 136, 48]));
     }
     for (text, sum) in [("float32", F32), ("float64", DType::FLOAT64)] {
-        for (what, behind) in [("bias and relu", Behind::BiasAndRelu), ("gelu and a residual", Behind::GeluAndResidual)]
+        for (title, behind) in
+            [("bias and relu", Behind::BiasAndRelu), ("gelu and a residual", Behind::GeluAndResidual)]
         {
             let of = |sizes| Product { behind, ..product(sum, sum, sizes) };
-            cases.push(of([33, 48, 20]).case(&format!("{what} behind a product of {text}"), [33, 48, 20]));
-            cases.push(of([16, 24, 1024]).case(&format!("{what} behind long sums of {text}"), [16, 24, 1024]));
+            cases.push(of([33, 48, 20]).case(&format!("{title} behind a product of {text}"), [33, 48, 20]));
+            cases.push(of([16, 24, 1024]).case(&format!("{title} behind long sums of {text}"), [16, 24, 1024]));
             let batched = Product { batch: 2, ..of([0, 0, 0]) };
-            cases.push(batched.case(&format!("{what} behind a batched product of {text}"), [18, 21, 11]));
+            cases.push(batched.case(&format!("{title} behind a batched product of {text}"), [18, 21, 11]));
         }
     }
     cases.extend(crate::convolutions::cases());

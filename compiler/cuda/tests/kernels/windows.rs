@@ -32,7 +32,7 @@ impl WindowAxis {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum What {
+enum WindowKind {
     /// A convolution with [input channels, output channels] in each group.
     Sum([i64; 2]),
     Max,
@@ -44,7 +44,7 @@ enum What {
 pub struct Windows {
     dtype: DType,
     sum: DType,
-    what: What,
+    kind: WindowKind,
     batch: i64,
     groups: i64,
     axes: Vec<WindowAxis>,
@@ -59,8 +59,8 @@ pub struct Windows {
 
 impl Windows {
     fn channels(&self) -> [i64; 2] {
-        match self.what {
-            What::Sum([inputs, outputs]) => [self.groups * inputs, self.groups * outputs],
+        match self.kind {
+            WindowKind::Sum([inputs, outputs]) => [self.groups * inputs, self.groups * outputs],
             _ => [self.groups; 2],
         }
     }
@@ -96,8 +96,8 @@ impl Windows {
         let (dims, of_data) = self.laid_out(inputs, &sizes, ["n", "h"]);
         let x = builder.param("x", &dims, self.dtype);
         let mut shapes = vec![of_data];
-        let weights = match self.what {
-            What::Sum([per_group, _]) => {
+        let weights = match self.kind {
+            WindowKind::Sum([per_group, _]) => {
                 let taps = self.axes.iter().map(|axis| axis.taps);
                 let shape: Vec<i64> = match self.channels_last {
                     true => taps.chain([per_group, outputs]).collect(),
@@ -113,7 +113,7 @@ impl Windows {
             builder.param("bias", &[Dim::from(outputs)], self.sum)
         });
         let (dims, of_result) = self.laid_out(outputs, &outs, ["n", "p"]);
-        let is_two = self.behind || self.what == What::Average;
+        let is_two = self.behind || self.kind == WindowKind::Average;
         let sum = is_two.then(|| builder.temporary("sum", &dims, self.sum));
         let out = builder.param("out", &dims, self.sum);
         shapes.push(of_result);
@@ -123,7 +123,7 @@ impl Windows {
             let at_channel = if self.channels_last { 1 + self.axes.len() } else { 1 };
             builder.compute(out, |builder, at| {
                 let mut value = builder.load(sum, at);
-                if self.what == What::Average {
+                if self.kind == WindowKind::Average {
                     value = value / Expr::number(count as f64, self.sum);
                 }
                 match bias {
@@ -139,7 +139,7 @@ impl Windows {
         let (func, _) = rx_loops::guards(&rx_loops::simplify(&func));
         let narrow = self.sum.is_float() && self.sum.bits < 32;
         let tolerance = match () {
-            () if self.sum.is_int() || self.what == What::Max => 0.0,
+            () if self.sum.is_int() || self.kind == WindowKind::Max => 0.0,
             () if narrow => 2e-2,
             () => 1e-4,
         };
@@ -156,16 +156,16 @@ impl Windows {
         let shape = builder.shape(target);
         let of_data = builder.shape(x);
         let first = if self.channels_last { 1 } else { 2 };
-        let (per_group, of_group) = match self.what {
-            What::Sum([inputs, outputs]) => (inputs, outputs),
+        let (per_group, of_group) = match self.kind {
+            WindowKind::Sum([inputs, outputs]) => (inputs, outputs),
             _ => (1, 1),
         };
         let mut spatial = vec![shape[0].clone(), Expr::int(self.groups), Expr::int(of_group)];
         spatial.extend_from_slice(&shape[first..first + self.axes.len()]);
         let mut reduced = vec![Expr::int(per_group)];
         reduced.extend(self.axes.iter().map(|axis| Expr::int(axis.taps)));
-        let (op, initial) = match self.what {
-            What::Max => (BinaryOp::Max, f64::NEG_INFINITY),
+        let (op, initial) = match self.kind {
+            WindowKind::Max => (BinaryOp::Max, f64::NEG_INFINITY),
             _ => (BinaryOp::Add, 0.0),
         };
         let least = |dtype: DType| match (op, dtype.is_float()) {
@@ -219,7 +219,7 @@ fn plain() -> Windows {
     Windows {
         dtype: F32,
         sum: F32,
-        what: What::Sum([1, 1]),
+        kind: WindowKind::Sum([1, 1]),
         batch: 2,
         groups: 8,
         axes: vec![along(9, 3), along(7, 3)],
@@ -241,17 +241,17 @@ pub fn cases() -> Vec<Case> {
         ("int8", DType::INT8, DType::INT32),
     ] {
         for (layout, channels_last) in [("channels first", false), ("channels last", true)] {
-            let of = |what: &str| format!("{what} of {text}, {layout}");
+            let of = |title: &str| format!("{title} of {text}, {layout}");
             let of_type = Windows { dtype, sum, channels_last, ..plain() };
             cases.push(of_type.case(&of("depthwise convolution")));
-            let max = Windows { what: What::Max, sum: dtype, ..of_type.clone() };
+            let max = Windows { kind: WindowKind::Max, sum: dtype, ..of_type.clone() };
             cases.push(max.case(&of("overlapping maxima")));
-            let narrow = Windows { what: What::Sum([2, 4]), groups: 3, ..of_type.clone() };
+            let narrow = Windows { kind: WindowKind::Sum([2, 4]), groups: 3, ..of_type.clone() };
             cases.push(narrow.case(&of("convolution with narrow groups")));
         }
     }
     for (layout, channels_last) in [("channels first", false), ("channels last", true)] {
-        let mut case = |what: &str, windows: Windows| cases.push(windows.case(&format!("{what}, {layout}")));
+        let mut case = |title: &str, windows: Windows| cases.push(windows.case(&format!("{title}, {layout}")));
         let of = Windows { channels_last, ..plain() };
         let axes = |axis: WindowAxis| vec![axis; 2];
         let steps = WindowAxis { stride: 2, ..along(11, 3) };
@@ -268,9 +268,9 @@ pub fn cases() -> Vec<Case> {
             "windows of 2 x 3",
             Windows { axes: vec![WindowAxis { padding: 0, ..along(6, 2) }, along(5, 3)], ..of.clone() },
         );
-        case("two results of a channel", Windows { what: What::Sum([1, 2]), ..of.clone() });
-        case("three results of a channel, ragged", Windows { what: What::Sum([1, 3]), groups: 5, ..of.clone() });
-        case("few channels of many", Windows { what: What::Sum([16, 3]), groups: 1, batch: 64, ..of.clone() });
+        case("two results of a channel", Windows { kind: WindowKind::Sum([1, 2]), ..of.clone() });
+        case("three results of a channel, ragged", Windows { kind: WindowKind::Sum([1, 3]), groups: 5, ..of.clone() });
+        case("few channels of many", Windows { kind: WindowKind::Sum([16, 3]), groups: 1, batch: 64, ..of.clone() });
         case("windows of one axis", Windows { axes: vec![along(29, 5)], ..of.clone() });
         case("windows of three axes", Windows { axes: vec![along(4, 3), along(5, 3), along(6, 3)], ..of.clone() });
         case("sizes known later", Windows { is_symbolic: true, ..of.clone() });
@@ -280,7 +280,7 @@ pub fn cases() -> Vec<Case> {
             Windows { axes: axes(WindowAxis { padding: 0, ..along(3, 2) }), groups: 1, batch: 1, ..of.clone() },
         );
         case("no batch", Windows { is_symbolic: true, batch: 0, ..of.clone() });
-        let average = Windows { what: What::Average, ..of.clone() };
+        let average = Windows { kind: WindowKind::Average, ..of.clone() };
         case("averages", average.clone());
         case(
             "averages side by side",
@@ -298,8 +298,9 @@ pub fn templates() -> Vec<(&'static str, Case)> {
     let model = Windows { batch: 1, groups: 32, axes: vec![along(56, 3); 2], ..plain() };
     let halves = Windows { dtype: DType::BFLOAT16, channels_last: true, behind: true, ..model.clone() };
     let wide = Windows { axes: vec![along(56, 7); 2], ..model.clone() };
-    let narrow = Windows { what: What::Sum([4, 4]), groups: 8, ..model.clone() };
-    let maxima = Windows { what: What::Max, axes: vec![WindowAxis { stride: 2, ..along(56, 3) }; 2], ..model.clone() };
+    let narrow = Windows { kind: WindowKind::Sum([4, 4]), groups: 8, ..model.clone() };
+    let maxima =
+        Windows { kind: WindowKind::Max, axes: vec![WindowAxis { stride: 2, ..along(56, 3) }; 2], ..model.clone() };
     let of = |name: &'static str, windows: &Windows| (name, windows.case(name));
     vec![
         of("depthwise 3 x 3, float32", &model),

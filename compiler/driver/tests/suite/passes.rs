@@ -63,16 +63,16 @@ impl Tally {
                 *self.not_run.entry(why).or_default() += 1;
                 None
             }
-            Verdict::Differs(what) => {
+            Verdict::Differs(title) => {
                 self.differ += 1;
-                Some(what)
+                Some(title)
             }
         }
     }
 
-    fn print(&self, what: &str) {
+    fn print(&self, title: &str) {
         let Tally { same, differ, not_run, worst } = self;
-        println!("{what:<28}{same:>6}{differ:>8}{:>9}{worst:>12.1e}", not_run.values().sum::<usize>());
+        println!("{title:<28}{same:>6}{differ:>8}{:>9}{worst:>12.1e}", not_run.values().sum::<usize>());
         not_run.iter().for_each(|(why, count)| println!("    {count} not run: {why}"));
     }
 }
@@ -125,8 +125,8 @@ fn all_rows(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
         let Some(found) = verdicts(&in_its_mode(before, pass), &steps) else { continue };
         let tally = tallies.entry(pass.to_owned()).or_default();
         for (function, verdict) in found {
-            if let Some(what) = tally.count(verdict) {
-                mistakes.push(format!("{pass}, {}, `{function}`: {what}", row["test"]));
+            if let Some(title) = tally.count(verdict) {
+                mistakes.push(format!("{pass}, {}, `{function}`: {title}", row["test"]));
             }
         }
     }
@@ -184,8 +184,8 @@ fn three_ways(rows: &[Value]) -> (BTreeMap<String, Tally>, Vec<String>) {
                     other => other,
                 };
                 let is_argued = who == "TVM" && TVM_DIFFERS.iter().any(|(argued, _)| *argued == test);
-                if let Some(what) = tally.count(verdict).filter(|_| !is_argued) {
-                    mistakes.push(format!("{pass} of {who}, {test}, `{function}`: {what}"));
+                if let Some(title) = tally.count(verdict).filter(|_| !is_argued) {
+                    mistakes.push(format!("{pass} of {who}, {test}, `{function}`: {title}"));
                 }
             }
         }
@@ -254,8 +254,8 @@ fn all_modules<'t>(texts: impl Iterator<Item = &'t String>) -> (BTreeMap<&'stati
                 match verdict {
                     Verdict::Same(_) => count.0 += 1,
                     Verdict::NotRun(_) => count.1 += 1,
-                    Verdict::Differs(what) => {
-                        mistakes.push(format!("{}, `{function}`: {what}\n{text}", step.pass.name))
+                    Verdict::Differs(title) => {
+                        mistakes.push(format!("{}, `{function}`: {title}\n{text}", step.pass.name))
                     }
                 }
             }
@@ -313,6 +313,6 @@ fn a_function_that_gives_something_else_is_found() {
     let (after, new) = read(&PROGRAM.replace("(a, b), axis=1", "(b, a), axis=1")).expect("a program");
     let old = File { workspace: &before, file };
     let found = compare_functions(old, File { workspace: &after, file: new }, None, 0);
-    let what = found.first().map(|(_, verdict)| format!("{verdict:?}")).unwrap_or_default();
-    assert!(what.starts_with("Differs(\"output 0: ") && what.contains("the worst at ["), "{what}");
+    let title = found.first().map(|(_, verdict)| format!("{verdict:?}")).unwrap_or_default();
+    assert!(title.starts_with("Differs(\"output 0: ") && title.contains("the worst at ["), "{title}");
 }

@@ -66,7 +66,7 @@ fn compare(folder: &Path) -> usize {
                             same += 1;
                         }
                         Verdict::NotRun(why) => println!("{own}: `{function}` is not run: {why}"),
-                        Verdict::Differs(what) => wrong.push(format!("{own}: `{function}`: {what}")),
+                        Verdict::Differs(title) => wrong.push(format!("{own}: `{function}`: {title}")),
                     }
                 }
             }

@@ -52,7 +52,7 @@ impl Tally {
         }
     }
 
-    fn compare(&mut self, what: &str, (before, file): (&Workspace, FileId), text: &str, entry: &str) {
+    fn compare(&mut self, title: &str, (before, file): (&Workspace, FileId), text: &str, entry: &str) {
         let mut after = Workspace::new();
         let new = after.add(text, FileKind::Rx);
         let old = File { workspace: before, file };
@@ -61,7 +61,7 @@ impl Tally {
             // that also fails when it is run.
             match compare_functions(old, old, None, 0).into_iter().find(|(name, _)| name.as_str() == entry) {
                 Some((_, Verdict::NotRun(why))) => *self.not_run.entry(why).or_default() += 1,
-                _ => self.mistakes.push(format!("{what}: {error}\n{text}")),
+                _ => self.mistakes.push(format!("{title}: {error}\n{text}")),
             }
             return;
         }
@@ -70,10 +70,10 @@ impl Tally {
                 _ if name.as_str() != entry => {}
                 Verdict::Same(_) => self.same += 1,
                 Verdict::NotRun(why) if why.starts_with("after the pass") => {
-                    self.mistakes.push(format!("{what}: {why}\n{text}"));
+                    self.mistakes.push(format!("{title}: {why}\n{text}"));
                 }
                 Verdict::NotRun(why) => *self.not_run.entry(why).or_default() += 1,
-                Verdict::Differs(how) => self.mistakes.push(format!("{what}: {how}\n{text}")),
+                Verdict::Differs(how) => self.mistakes.push(format!("{title}: {how}\n{text}")),
             }
         }
     }

@@ -50,7 +50,7 @@ impl FunctionLowering<'_, '_> {
                     return value;
                 }
                 let value = self.materialize(value);
-                self.emit(Operation::Match { value, ty: expr.ty.clone(), what: "the cast value".to_owned() });
+                self.emit(Operation::Match { value, ty: expr.ty.clone(), subject: "the cast value".to_owned() });
                 Known::Register(value)
             }
             ExprKind::Call(call) => match &call.callee {

@@ -182,13 +182,13 @@ impl FunctionLowering<'_, '_> {
             let (_, rest) = context?.split_once(key)?;
             Some(rest.split([',', ')']).next().unwrap_or(rest).trim().to_owned())
         };
-        let what = match (part("param="), part("loc=")) {
+        let subject = match (part("param="), part("loc=")) {
             (Some(param), _) => format!("parameter `{param}`"),
             (None, Some(place)) if place == "return" => "the result".to_owned(),
             _ => "the value".to_owned(),
         };
         let value = self.materialize(value);
-        self.emit(Operation::Match { value, ty, what });
+        self.emit(Operation::Match { value, ty, subject });
     }
 }
 

@@ -156,11 +156,11 @@ fn check_bias(call: &CallInfo<'_>) -> Result<(), Problem> {
         (AxisOf::new("query", HEADS), 1, "the number of heads"),
         (AxisOf::new("query", SEQUENCE), 2, "the sequence length"),
     ];
-    for (of, bias_axis, what) in pairs {
+    for (of, bias_axis, subject) in pairs {
         let bias = AxisOf::new("bias", bias_axis);
         let broadcast = bias.dim(call).is_some_and(|dim| dim.as_constant() == Some(1));
         if !broadcast {
-            require_equal(call, of, bias, what)?;
+            require_equal(call, of, bias, subject)?;
         }
     }
     require_equal(call, AxisOf::new("key", SEQUENCE), AxisOf::new("bias", 3), "the sequence length of the keys")

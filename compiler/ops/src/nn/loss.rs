@@ -125,8 +125,8 @@ fn check_extents(call: &CallInfo<'_>, predictions: &TensorInfo, weighted: bool) 
     let Some(ndim) = predictions.shape.dims().map(<[_]>::len) else { return Ok(()) };
     let class_axis = usize::from(ndim > 1);
     for (target_axis, axis) in (0..ndim).filter(|axis| *axis != class_axis).enumerate() {
-        let what = if axis == 0 { "the batch size".to_owned() } else { format!("extent d{}", axis - 1) };
-        require_equal(call, AxisOf::new("predictions", axis), AxisOf::new("targets", target_axis), &what)?;
+        let subject = if axis == 0 { "the batch size".to_owned() } else { format!("extent d{}", axis - 1) };
+        require_equal(call, AxisOf::new("predictions", axis), AxisOf::new("targets", target_axis), &subject)?;
     }
     match weighted {
         true => {

@@ -240,7 +240,7 @@ impl Equation {
             let under = |(axis, _): &(Axis, &Dim)| matches!(axis, Axis::Covered(_));
             let (covered, named): (Vec<_>, Vec<_>) = axes.into_iter().zip(*dims).partition(under);
             for (axis, dim) in named.into_iter().chain(covered.into_iter().rev()) {
-                let (known, what, kept) = match axis {
+                let (known, subject, kept) = match axis {
                     Axis::Named(label) => {
                         let known = extents.named.entry(label).or_insert_with(|| dim.clone());
                         (known, format!("axis `{label}`"), Kept::Symbol)
@@ -253,7 +253,7 @@ impl Equation {
                         (known, "an axis under `...`".to_owned(), Kept::Constant)
                     }
                 };
-                check_together(call, at, &what, known, dim)?;
+                check_together(call, at, &subject, known, dim)?;
                 *known = together(known, dim, kept);
             }
         }
@@ -267,11 +267,11 @@ fn output_dims(call: &CallInfo<'_>, equation: &Equation, shapes: &[&[Dim]]) -> R
     Ok(extents.axes_of(&equation.output).into_iter().map(|axis| extents.dim(axis).clone()).collect())
 }
 
-fn check_together(call: &CallInfo<'_>, at: usize, what: &str, extent: &Dim, dim: &Dim) -> Result<(), Problem> {
+fn check_together(call: &CallInfo<'_>, at: usize, subject: &str, extent: &Dim, dim: &Dim) -> Result<(), Problem> {
     if !never_together(call, extent, dim) {
         return Ok(());
     }
-    let message = format_args!("{what} is {extent} in one operand and {dim} in operand {at}");
+    let message = format_args!("{subject} is {extent} in one operand and {dim} in operand {at}");
     Err(call.error(Code::ShapeMismatch, ParamPlace::Element("operands", at), message).into())
 }
 

@@ -58,7 +58,7 @@ struct Compared<'d> {
     pattern: &'d DimPattern,
     actual: Dim,
     place: ParamPlace,
-    what: String,
+    subject: String,
 }
 
 struct Matching<'a, 'c, 'd> {
@@ -76,19 +76,19 @@ struct At {
     place: ParamPlace,
     param: &'static str,
     /// The location for messages: `` `a` ``, ``element 1 of `a` ``.
-    what: String,
+    subject: String,
 }
 
 impl<'d> Matching<'_, '_, 'd> {
     fn param(&mut self, param: &'d DeclaredParam) -> Result<(), Problem> {
         let Takes::Operand { ty, .. } = &param.takes else { return Ok(()) };
         let name = param.name.as_str();
-        let at = At { place: ParamPlace::Param(name), param: name, what: format!("`{name}`") };
+        let at = At { place: ParamPlace::Param(name), param: name, subject: format!("`{name}`") };
         match self.call.arg(name) {
             Arg::Operand(operand) => self.ty(ty, &operand.ty, &at),
             Arg::Operands(operands) => {
                 for (index, operand) in operands.iter().enumerate() {
-                    let at = At { what: format!("`{name}[{index}]`"), ..at.clone() };
+                    let at = At { subject: format!("`{name}[{index}]`"), ..at.clone() };
                     self.ty(ty, &operand.ty, &at)?;
                 }
                 Ok(())
@@ -102,7 +102,7 @@ impl<'d> Matching<'_, '_, 'd> {
             return Err(Problem::Propagate);
         }
         let wrong = |wanted: &str| {
-            let message = format_args!("argument {} must be {wanted}, it is {ty}", at.what);
+            let message = format_args!("argument {} must be {wanted}, it is {ty}", at.subject);
             Err(self.call.error(Code::ArgumentType, at.place, message).into())
         };
         match pattern {
@@ -174,7 +174,7 @@ impl<'d> Matching<'_, '_, 'd> {
         at: &At,
     ) -> Result<(), Problem> {
         if let (Some(pattern), Some(actual)) = (value, &prim.value) {
-            self.dim(pattern, actual, at, format!("the value of {}", at.what))?;
+            self.dim(pattern, actual, at, format!("the value of {}", at.subject))?;
         }
         // An untyped literal takes the dtype that the pattern requires.
         match (dtype, prim.dtype) {
@@ -198,7 +198,7 @@ impl<'d> Matching<'_, '_, 'd> {
                 (Some(dtype), _) => (dtype, None),
                 (None, Some(known)) => (known.value, Some((*name, known.clone()))),
                 (None, None) => {
-                    self.dtypes.insert(*name, Known { value: actual, by: at.what.clone(), param: at.param });
+                    self.dtypes.insert(*name, Known { value: actual, by: at.subject.clone(), param: at.param });
                     return Ok(());
                 }
             },
@@ -210,14 +210,14 @@ impl<'d> Matching<'_, '_, 'd> {
             None => self.call.error(
                 Code::DtypeMismatch,
                 at.place,
-                format_args!("{} is {actual}, it must be {wanted}", at.what),
+                format_args!("{} is {actual}, it must be {wanted}", at.subject),
             ),
             Some((variable, known)) => self
                 .call
                 .error(
                     Code::DtypeMismatch,
                     at.place,
-                    format_args!("{} is {actual}, but dtype `{variable}` is {wanted} by {}", at.what, known.by),
+                    format_args!("{} is {actual}, but dtype `{variable}` is {wanted} by {}", at.subject, known.by),
                 )
                 .with_label(ParamPlace::Param(known.param), format!("`{variable}` is {wanted}")),
         };
@@ -260,7 +260,7 @@ impl<'d> Matching<'_, '_, 'd> {
             match pattern {
                 AxisPattern::One(pattern) => {
                     if let Some(dim) = dims.get(axis) {
-                        self.dim(pattern, dim, at, format!("axis {axis} of {}", at.what))?;
+                        self.dim(pattern, dim, at, format!("axis {axis} of {}", at.subject))?;
                     }
                 }
                 AxisPattern::Rest(name) => {
@@ -274,10 +274,10 @@ impl<'d> Matching<'_, '_, 'd> {
 
     fn wrong_rank(&self, at: &At, ndim: usize, wanted: &str, axes: Option<&[AxisPattern]>) -> Problem {
         let plural = if ndim == 1 { "" } else { "s" };
-        let message = format_args!("{} has {ndim} dimension{plural}, it must have {wanted}", at.what);
+        let message = format_args!("{} has {ndim} dimension{plural}, it must have {wanted}", at.subject);
         let report = self.call.error(Code::TensorNdimMismatch, at.place, message);
         match axes {
-            Some(axes) => report.with_note(format!("{} is declared ({})", at.what, shown_axes(axes))).into(),
+            Some(axes) => report.with_note(format!("{} is declared ({})", at.subject, shown_axes(axes))).into(),
             None => report.into(),
         }
     }
@@ -292,7 +292,7 @@ impl<'d> Matching<'_, '_, 'd> {
                     let ((_, left), (_, right)) = (&conflict.left, &conflict.right);
                     let message = format_args!(
                         "`*{name}` does not broadcast: {} of {} and {} of {}",
-                        left, known.by, right, at.what
+                        left, known.by, right, at.subject
                     );
                     let report = self
                         .call
@@ -303,21 +303,21 @@ impl<'d> Matching<'_, '_, 'd> {
                 }
             },
         };
-        self.rests.insert(name, Known { value: merged, by: at.what.clone(), param: at.param });
+        self.rests.insert(name, Known { value: merged, by: at.subject.clone(), param: at.param });
         Ok(())
     }
 
-    fn dim(&mut self, pattern: &'d DimPattern, actual: &Dim, at: &At, what: String) -> Result<(), Problem> {
+    fn dim(&mut self, pattern: &'d DimPattern, actual: &Dim, at: &At, subject: String) -> Result<(), Problem> {
         match self.resolve(pattern) {
             DimPattern::Name(name) if self.integer(*name).is_none() && !self.dims.contains_key(name) => {
                 // An attribute that is `None` accepts any dim and binds nothing.
                 if self.call.param(name).is_none() {
-                    self.dims.insert(*name, Known { value: actual.clone(), by: what, param: at.param });
+                    self.dims.insert(*name, Known { value: actual.clone(), by: subject, param: at.param });
                 }
                 Ok(())
             }
             pattern => {
-                self.compared.push(Compared { pattern, actual: actual.clone(), place: at.place, what });
+                self.compared.push(Compared { pattern, actual: actual.clone(), place: at.place, subject });
                 Ok(())
             }
         }
@@ -337,7 +337,7 @@ impl<'d> Matching<'_, '_, 'd> {
     }
 
     fn compare(&self) -> Result<(), Problem> {
-        for Compared { pattern, actual, place, what } in &self.compared {
+        for Compared { pattern, actual, place, subject } in &self.compared {
             let Some(wanted) = self.value(pattern) else { continue };
             if self.call.equal(&wanted, actual) != Answer::Refuted {
                 continue;
@@ -347,15 +347,15 @@ impl<'d> Matching<'_, '_, 'd> {
                 DimPattern::Constant(_) => self.call.error(
                     Code::ShapeMismatch,
                     *place,
-                    format_args!("{what} is {actual}, it must be {wanted}"),
+                    format_args!("{subject} is {actual}, it must be {wanted}"),
                 ),
                 _ => {
                     let message = match pattern {
                         DimPattern::Name(name) => {
                             let by = self.dims.get(name).map_or_else(String::new, |known| format!(" by {}", known.by));
-                            format!("{what} is {actual}, but `{text}` is {wanted}{by}")
+                            format!("{subject} is {actual}, but `{text}` is {wanted}{by}")
                         }
-                        _ => format!("{what} is {actual}, but `{text}` is {wanted}"),
+                        _ => format!("{subject} is {actual}, but `{text}` is {wanted}"),
                     };
                     self.call.error(Code::ShapeMismatch, *place, format_args!("{message}"))
                 }
@@ -402,7 +402,7 @@ impl At {
             ParamPlace::Param(param) => ParamPlace::Element(param, index),
             place => place,
         };
-        At { place, param: self.param, what: format!("`{}[{index}]`", self.what.trim_matches('`')) }
+        At { place, param: self.param, subject: format!("`{}[{index}]`", self.subject.trim_matches('`')) }
     }
 }
 

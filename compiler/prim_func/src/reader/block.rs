@@ -106,8 +106,9 @@ impl Reader<'_> {
             }
             ("While", Some(test)) => self.while_loop(cursor, test, |reader| reader.with(node, rest)),
             (member, _) => {
-                let what = if member.is_empty() { "`with` of this".to_owned() } else { format!("`with T.{member}`") };
-                self.unsupported(cursor.at(tokens), &what)
+                let subject =
+                    if member.is_empty() { "`with` of this".to_owned() } else { format!("`with T.{member}`") };
+                self.unsupported(cursor.at(tokens), &subject)
             }
         }
     }

@@ -309,11 +309,11 @@ impl Reader<'_> {
     }
 
     /// Returns the tensor whose memory a value is. The last argument describes the use, for the error message.
-    pub(super) fn memory(&self, at: At<'_>, value: Value, what: &str) -> Outcome<Rc<View>> {
+    pub(super) fn memory(&self, at: At<'_>, value: Value, subject: &str) -> Outcome<Rc<View>> {
         match value {
             Value::Buffer(view) | Value::Pointer(view) => Ok(view),
             Value::Cell(cell) => Ok(Rc::new(View::of_buffer(&self.func, cell))),
-            other => self.unsupported(at, &format!("{what} {}", super::constant::describe(&other))),
+            other => self.unsupported(at, &format!("{subject} {}", super::constant::describe(&other))),
         }
     }
 

@@ -159,9 +159,9 @@ impl Reader<'_> {
         };
         if function.is_of_reals() && !dtype.is_float() {
             let (name, cast) = (function.name(), "T.Cast(\"float32\", …)");
-            let what =
+            let subject =
                 format!("`T.{name}` of {dtype}, which TVM can build for no target; convert the argument: `{cast}`");
-            return self.unsupported(at, &what);
+            return self.unsupported(at, &subject);
         }
         // Rounding an integer returns the integer.
         let rounds = matches!(

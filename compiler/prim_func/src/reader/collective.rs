@@ -33,9 +33,9 @@ impl Reader<'_> {
         match scope.as_deref() {
             Some("shared" | "shared.dyn" | "warp") => Ok(self.together(at, Collective::Barrier)),
             Some(scope) => {
-                let what =
+                let subject =
                     format!("`T.tvm_storage_sync` of the scope \"{scope}\", where all blocks wait for each other");
-                self.unsupported(at, &what)
+                self.unsupported(at, &subject)
             }
             None => self.mistake(at, Code::MissingArgument, "`T.tvm_storage_sync` requires a scope"),
         }

@@ -25,8 +25,8 @@ impl Reader<'_> {
             Value::Bool(_) => DType::BOOL,
             Value::Handle(_) | Value::Pointer(_) => return self.unsupported(at, "pointers as values"),
             other => {
-                let what = describe(other);
-                return self.mistake(at, Code::ArgumentType, format!("a scalar is required; found {what}"));
+                let subject = describe(other);
+                return self.mistake(at, Code::ArgumentType, format!("a scalar is required; found {subject}"));
             }
         };
         self.constant(at, dtype, &value)

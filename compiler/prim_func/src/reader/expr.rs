@@ -166,8 +166,8 @@ impl Reader<'_> {
             (Value::Cell(buffer), "buffer") => Value::Buffer(Rc::new(View::of_buffer(&self.func, *buffer))),
             (Value::Buffer(_) | Value::Pointer(_), "ty") => of,
             (_, attribute) => {
-                let what = format!("`.{attribute}` of {}", super::constant::describe(&of));
-                return self.unsupported(cursor.at(tree.tokens), &what);
+                let subject = format!("`.{attribute}` of {}", super::constant::describe(&of));
+                return self.unsupported(cursor.at(tree.tokens), &subject);
             }
         })
     }
@@ -214,8 +214,8 @@ impl Reader<'_> {
                 }
             }
             other => {
-                let what = format!("an index into {}", super::constant::describe(&other));
-                self.unsupported(cursor.at(tree.tokens), &what)
+                let subject = format!("an index into {}", super::constant::describe(&other));
+                self.unsupported(cursor.at(tree.tokens), &subject)
             }
         }
     }

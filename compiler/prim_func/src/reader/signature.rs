@@ -121,8 +121,9 @@ impl Reader<'_> {
         match inner {
             None => Ok(()),
             Some(inner) => {
-                let what = format!("a buffer over the handle `{handle}` whose extents mention `{inner}` of the body");
-                self.unsupported(at, &what)
+                let subject =
+                    format!("a buffer over the handle `{handle}` whose extents mention `{inner}` of the body");
+                self.unsupported(at, &subject)
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::memory::{Memory, typed};
 use rx_base::DType;
 use rx_cuda::CudaSource;
 use rx_cuda::device::{Device, DeviceBuffer, DeviceError, Module};
-use rx_cuda::images::{self, Image, Kept};
+use rx_cuda::images::{self, Image, ImageCache};
 use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::rules::{RuleOrder, Target};
 use rx_lower::{Program, TargetInfo};
@@ -49,7 +49,7 @@ impl Cuda {
         // stays open until the process ends.
         let device = Rc::new(device);
         std::mem::forget(device.clone());
-        Ok(Cuda::of(device, |source, arch, progress| images::compile(source, arch, &Kept::of_user(), progress)))
+        Ok(Cuda::of(device, |source, arch, progress| images::compile(source, arch, &ImageCache::of_user(), progress)))
     }
 
     /// Creates a backend for a device and a compiler of CUDA C.

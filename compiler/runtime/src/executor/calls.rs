@@ -4,9 +4,9 @@
 //! A call whose result is the caller's result is a *tail call*: the caller's activation is removed before the callee's
 //! is created. A loop that is written as recursion (TVM's importers translate `WHILE` this way) therefore needs the
 //! memory of one iteration only. The other callers stay suspended in memory; a call fails if they hold too much of it
-//! ([`room`](super::room)).
+//! ([`suspended`](super::suspended)).
 
-use super::room::{Held, Room};
+use super::suspended::{Held, SuspendedMemory};
 use super::{Executor, Frame, Watch};
 use crate::backend::Backend;
 use crate::error::RunError;
@@ -76,7 +76,7 @@ enum Event<M> {
 /// The call stack, the running activation last.
 struct Calls<'p, B: Backend> {
     stack: Vec<Activation<'p, B>>,
-    room: Room,
+    suspended: SuspendedMemory,
 }
 
 impl<B: Backend> Executor<B> {
@@ -87,7 +87,7 @@ impl<B: Backend> Executor<B> {
         watch: &mut Watch<'_>,
     ) -> Result<Value<B::Memory>, RunError> {
         let program = self.program.clone();
-        let mut calls = Calls { stack: Vec::new(), room: Room::default() };
+        let mut calls = Calls { stack: Vec::new(), suspended: SuspendedMemory::default() };
         let result = match self.enter(&program, request, &mut calls) {
             Ok(None) => self.drive(&program, &mut calls, watch),
             Ok(Some(known)) => Ok(known),
@@ -136,7 +136,7 @@ impl<B: Backend> Executor<B> {
                 }
             };
             let Some(caller) = calls.stack.last_mut() else { return Ok(value) };
-            calls.room.give_back(std::mem::take(&mut caller.held));
+            calls.suspended.give_back(std::mem::take(&mut caller.held));
             caller.frame.registers[to.0 as usize] = value;
         }
     }
@@ -160,7 +160,7 @@ impl<B: Backend> Executor<B> {
         let depth = calls.stack.len();
         if let Some(caller) = calls.stack.last_mut() {
             caller.held = caller.weight(B::Memory::IS_HOST);
-            calls.room.take(caller.held, depth, procedure.name).map_err(|error| error.at(origin))?;
+            calls.suspended.take(caller.held, depth, procedure.name).map_err(|error| error.at(origin))?;
         }
         for (argument, (_, ty)) in arguments.iter().zip(&procedure.params) {
             bind(argument, ty, &mut symbols);

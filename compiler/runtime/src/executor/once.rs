@@ -6,19 +6,19 @@ use rx_lower::ProcedureId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The arguments and the result of the last call of each procedure that could be cached ([`Kept::keep`]). Values are
+/// The arguments and the result of the last call of each procedure that could be cached ([`Cached::keep`]). Values are
 /// immutable, so identical arguments give the same result. The arguments are kept alive, so that their addresses cannot
 /// be reused by other tensors.
-pub(super) struct Kept<M>(HashMap<ProcedureId, (Vec<Value<M>>, Value<M>)>);
+pub(super) struct Cached<M>(HashMap<ProcedureId, (Vec<Value<M>>, Value<M>)>);
 
 // Not derived: `derive(Default)` would require `M: Default`.
-impl<M> Default for Kept<M> {
-    fn default() -> Kept<M> {
-        Kept(HashMap::new())
+impl<M> Default for Cached<M> {
+    fn default() -> Cached<M> {
+        Cached(HashMap::new())
     }
 }
 
-impl<M> Kept<M> {
+impl<M> Cached<M> {
     /// Returns the cached result if the arguments are identical to those of the cached call.
     pub(super) fn of(&self, id: ProcedureId, arguments: &[Value<M>]) -> Option<Value<M>> {
         let (known, result) = self.0.get(&id)?;

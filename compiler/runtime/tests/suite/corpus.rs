@@ -68,8 +68,8 @@ impl Count {
         }
     }
 
-    fn tell(&self, what: &str) {
-        println!("{what}: {} functions, {} lower, {} run", self.functions, self.lowered, self.ran);
+    fn tell(&self, title: &str) {
+        println!("{title}: {} functions, {} lower, {} run", self.functions, self.lowered, self.ran);
         let mut reasons: Vec<_> = self.reasons.iter().map(|(reason, count)| (*count, reason)).collect();
         reasons.sort_by(|a, b| b.cmp(a));
         reasons.iter().for_each(|(count, reason)| println!("{count:5}  {reason}"));

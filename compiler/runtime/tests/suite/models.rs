@@ -4,7 +4,7 @@
 //! NVRTC.
 
 use crate::common::Text;
-use rx_cuda::images::{self, Kept, resources};
+use rx_cuda::images::{self, ImageCache, resources};
 use rx_cuda::nvrtc;
 use rx_cuda::rules::Target;
 use rx_runtime::Backend;
@@ -93,7 +93,7 @@ fn kernels_of_all_models_become_machine_code() {
             let program = text.program_for(Some(device.target_info()));
             let program = program.unwrap_or_else(|problems| panic!("{name}: {problems:#?}"));
             let (source, _) = source(&program, &target).unwrap_or_else(|error| panic!("{name}: {error}"));
-            let images = images::compile(&source, arch, &Kept::of_user(), &mut |_, _| ());
+            let images = images::compile(&source, arch, &ImageCache::of_user(), &mut |_, _| ());
             let images = images.unwrap_or_else(|error| panic!("{name} for sm_{arch}: {error}"));
             let needs: BTreeMap<_, _> = images.iter().flat_map(|image| resources::of(&image.code)).collect();
             kernels = 0;

@@ -4,8 +4,8 @@ use crate::common::Text;
 use rx_base::name::NameMap;
 use rx_cuda::CudaSource;
 use rx_cuda::device::Device;
-use rx_cuda::device::driver::Refusal;
-use rx_cuda::device::recorder::Recorder;
+use rx_cuda::device::driver::DriverFailureKind;
+use rx_cuda::device::mock_driver::MockDriver;
 use rx_cuda::images::Image;
 use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::rules::RuleOrder;
@@ -37,10 +37,10 @@ fn plain() -> RuleOrder {
     RuleOrder::of(["fallback"]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn executor(recorder: &Recorder, text: &str) -> Executor<Cuda> {
+fn executor(mock_driver: &MockDriver, text: &str) -> Executor<Cuda> {
     let text = Text::module(text);
     let program = text.program(true).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    let backend = Cuda::of(Rc::new(Device::of(recorder.clone())), empty).with_rules(plain());
+    let backend = Cuda::of(Rc::new(Device::of(mock_driver.clone())), empty).with_rules(plain());
     Executor::new(Arc::new(program), backend, &[], &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -59,13 +59,13 @@ fn count(calls: &[String], kind: &str) -> usize {
 
 #[test]
 fn a_run_whose_shapes_repeat_becomes_one_graph() {
-    let recorder = Recorder::default();
-    let mut executor = executor(&recorder, NET);
+    let mock_driver = MockDriver::default();
+    let mut executor = executor(&mock_driver, NET);
     let (small, large) = (arguments(&mut executor, 3), arguments(&mut executor, 5));
     let mut run = |arguments: &[Value<_>]| {
-        recorder.calls();
+        mock_driver.calls();
         executor.run(arguments.to_vec(), &NameMap::default()).unwrap_or_else(|error| panic!("{error}"));
-        recorder.calls()
+        mock_driver.calls()
     };
     let first = run(&small);
     let launches = count(&first, "launch");
@@ -74,7 +74,7 @@ fn a_run_whose_shapes_repeat_becomes_one_graph() {
     assert_eq!((count(&second, "begin_capture"), count(&second, "replay")), (1, 1), "{second:?}");
     assert_eq!(count(&second, "allocate"), 0, "memory of the first run is used again: {second:?}");
     let third = run(&small);
-    assert_eq!(third, ["replay 1", "wait", "copy_down 24"], "one launch, and what checks say behind it");
+    assert_eq!(third, ["replay 1", "wait", "copy_to_host 24"], "one launch, and what checks say behind it");
     // Other shapes are another graph. The larger shapes allocate larger memory, which the small shapes then use as
     // well, so the small graph is captured again.
     for arguments in [&large, &small, &large, &small] {
@@ -88,16 +88,16 @@ fn a_run_whose_shapes_repeat_becomes_one_graph() {
 
 #[test]
 fn intermediates_of_a_frame_share_one_allocation() {
-    let recorder = Recorder::default();
+    let mock_driver = MockDriver::default();
     let products = ["a = R.matmul(x, w)", "b = R.matmul(a, w)", "c = R.matmul(b, w)", "d = R.matmul(c, w)"];
     let head = NET.lines().next().into_iter().chain(NET.lines().nth(1)).collect::<Vec<_>>().join("\n");
     let text = format!("{head}\n    {}\n    return d\n", products.join("\n    "));
-    let mut executor = executor(&recorder, &text);
+    let mut executor = executor(&mock_driver, &text);
     let arguments = arguments(&mut executor, 3);
-    recorder.calls();
+    mock_driver.calls();
     executor.run(arguments, &NameMap::default()).unwrap_or_else(|error| panic!("{error}"));
     // One block for the intermediate values, and one for the result, which outlives the run.
-    assert_eq!(count(&recorder.calls(), "allocate"), 2);
+    assert_eq!(count(&mock_driver.calls(), "allocate"), 2);
 }
 
 #[test]
@@ -109,16 +109,16 @@ fn observed_run_reports_each_kernel() {
         }
         fn bound(&mut self, _: rx_ir::Origin, _: rx_base::Name, _: rx_runtime::Output) {}
     }
-    let recorder = Recorder::default();
-    let mut executor = executor(&recorder, NET);
+    let mock_driver = MockDriver::default();
+    let mut executor = executor(&mock_driver, NET);
     let arguments = arguments(&mut executor, 3);
     for _ in 0..3 {
-        recorder.calls();
+        mock_driver.calls();
         let mut names = Names(0);
         executor
             .run_observed(arguments.clone(), &NameMap::default(), &mut names)
             .unwrap_or_else(|error| panic!("{error}"));
-        let calls = recorder.calls();
+        let calls = mock_driver.calls();
         assert_eq!(names.0, 4);
         assert!(count(&calls, "wait") >= 8, "before each and behind it: {calls:?}");
     }
@@ -126,13 +126,13 @@ fn observed_run_reports_each_kernel() {
 
 #[test]
 fn a_kernel_that_fails_has_its_statement() {
-    let recorder = Recorder::default();
+    let mock_driver = MockDriver::default();
     let text = NET
         .replace("    d = R.nn.softmax(c, axis=-1)\n    return d", "    return c")
         .replace("    b = R.nn.softmax(a, axis=-1)\n    c = R.matmul(b, w)", "    c = R.negative(a)");
-    let mut executor = executor(&recorder, &text);
+    let mut executor = executor(&mock_driver, &text);
     let arguments = arguments(&mut executor, 3);
-    recorder.fails_at("wait", Refusal::Lost, "an illegal memory access was encountered");
+    mock_driver.fails_at("wait", DriverFailureKind::Lost, "an illegal memory access was encountered");
     let error = executor.run(arguments.clone(), &NameMap::default()).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("failed on the device: an illegal memory access"), "{error}");
     assert!(error.origin.is_some(), "the only kernel is it: {error}");

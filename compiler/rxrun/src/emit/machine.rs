@@ -5,7 +5,7 @@ use crate::args::{Args, Emit};
 use crate::failure::Failure;
 use crate::session::Session;
 use rx_build::listing::{Group, Listing, comment, groups};
-use rx_cuda::images::{self, Kept};
+use rx_cuda::images::{self, ImageCache};
 use rx_cuda::nvrtc::{self, Output};
 use rx_cuda::{CudaSource, sass};
 use rx_lower::Program;
@@ -20,7 +20,7 @@ pub(super) fn listing(stage: Emit, program: &Program, session: &Session, args: &
         sass::probe().map_err(|error| usage(&error))?;
     }
     let images =
-        images::compile(&source, args.arch, &Kept::of_user(), &mut |_, _| ()).map_err(|error| usage(&error))?;
+        images::compile(&source, args.arch, &ImageCache::of_user(), &mut |_, _| ()).map_err(|error| usage(&error))?;
     let (head, texts) = if stage == Emit::Sass {
         let mut texts = BTreeMap::new();
         for image in &images {

@@ -2,7 +2,7 @@
 //! `--emit schedule`.
 
 use rx_cuda::images::resources::{self, Occupancy, Resources};
-use rx_cuda::images::{Image, Kept, ListedResources};
+use rx_cuda::images::{Image, ImageCache, ListedResources};
 use rx_cuda::nvrtc::NvrtcError;
 use rx_cuda::{KernelInfo, Listing};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ impl Needs {
     /// # Errors
     /// If NVRTC is not found.
     pub(super) fn of(listing: &Listing, archs: &[u32]) -> Result<Needs, NvrtcError> {
-        let kept = Kept::of_user();
+        let kept = ImageCache::of_user();
         let of = |arch: &u32| Ok((*arch, listing.resources(*arch, &kept)?));
         Ok(Needs(archs.iter().map(of).collect::<Result<_, _>>()?))
     }

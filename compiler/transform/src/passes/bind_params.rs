@@ -67,8 +67,8 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-fn mistake(what: &str) -> PassError {
-    PassError(format!("BindParams: {what}"))
+fn mistake(message: &str) -> PassError {
+    PassError(format!("BindParams: {message}"))
 }
 
 /// A function, and the tensors that replace its parameters.

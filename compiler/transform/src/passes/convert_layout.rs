@@ -62,11 +62,11 @@ pub const PASS: Pass = Pass {
 type Wanted = NameMap<Vec<Layout>>;
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
-    let wrong = |what: &str| PassError(format!("ConvertLayout: {what}"));
+    let wrong = |message: &str| PassError(format!("ConvertLayout: {message}"));
     if *arguments.get(1) != Value::Null {
         return Err(wrong("`layout_cb` is a function of Python, which cannot be called"));
     }
-    let wanted = wanted(arguments.get(0)).map_err(|what| wrong(&what))?;
+    let wanted = wanted(arguments.get(0)).map_err(|message| wrong(&message))?;
     each_function(&mut module, PASS.name, |function| in_function(function, &wanted))?;
     Ok(module)
 }

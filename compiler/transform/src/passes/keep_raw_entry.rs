@@ -146,9 +146,9 @@ fn unused(like: &str, taken: &NameSet) -> Name {
     std::iter::once(name(like)).chain(numbered).find(|own| !taken.contains(own)).unwrap_or_else(|| name(like))
 }
 
-fn state(attributes: &mut Attributes, what: &str) {
-    if attributes.iter().all(|(key, _)| &**key != what) {
-        attributes.push((what.into(), Attr::Bool(true)));
+fn state(attributes: &mut Attributes, message: &str) {
+    if attributes.iter().all(|(key, _)| &**key != message) {
+        attributes.push((message.into(), Attr::Bool(true)));
     }
 }
 

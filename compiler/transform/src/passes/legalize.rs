@@ -52,8 +52,8 @@ pub const PASS: Pass = Pass {
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     if !is_empty(arguments.get(0)) {
-        let what = "`customize_legalize_map` holds Python functions, which rx does not run";
-        return Err(PassError(format!("LegalizeOps: {what}")));
+        let message = "`customize_legalize_map` holds Python functions, which rx does not run";
+        return Err(PassError(format!("LegalizeOps: {message}")));
     }
     let skipped = skipped(arguments.get(1))?;
     let mut kernels = Kernels::of(&module);
@@ -72,7 +72,7 @@ fn is_empty(map: &Value) -> bool {
 
 /// Parses the names of the operators whose calls stay.
 fn skipped(argument: &Value) -> Result<NameSet, PassError> {
-    let mistake = |what: String| PassError(format!("LegalizeOps: {what}"));
+    let mistake = |message: String| PassError(format!("LegalizeOps: {message}"));
     let operator = |value: &Value| {
         let text = value.as_str().ok_or_else(|| mistake("`skip_ops` is a list of names".to_owned()))?;
         let own = name(text.strip_prefix("relax.").unwrap_or(text));

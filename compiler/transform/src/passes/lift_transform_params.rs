@@ -78,8 +78,8 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-fn mistake(what: &str) -> PassError {
-    PassError(format!("LiftTransformParams: {what}"))
+fn mistake(message: &str) -> PassError {
+    PassError(format!("LiftTransformParams: {message}"))
 }
 
 /// Returns the functions to change, and whether they share a function that prepares their weights.

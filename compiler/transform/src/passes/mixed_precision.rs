@@ -53,7 +53,7 @@ pub const PASS: Pass = Pass {
 const LARGEST: f64 = 65504.0;
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
-    let wrong = |what: &str| PassError(format!("ToMixedPrecision: {what}"));
+    let wrong = |message: &str| PassError(format!("ToMixedPrecision: {message}"));
     let out_dtype = arguments.get(0).as_str().and_then(DType::parse);
     let out_dtype = out_dtype.filter(|dtype| [DType::FLOAT16, DType::FLOAT32].contains(dtype));
     let out_dtype = out_dtype.ok_or_else(|| wrong("`out_dtype` is \"float32\" or \"float16\""))?;

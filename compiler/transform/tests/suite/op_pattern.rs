@@ -29,9 +29,9 @@ fn patterns(text: &str) -> Vec<Option<i64>> {
 }
 
 fn check(cases: &[(&str, i64, &str, &str)]) {
-    for (what, wanted, params, body) in cases {
+    for (subject, wanted, params, body) in cases {
         let text = prim_func(params, body);
-        assert_eq!(patterns(&text), [Some(*wanted)], "{what}:\n{text}");
+        assert_eq!(patterns(&text), [Some(*wanted)], "{subject}:\n{text}");
     }
 }
 

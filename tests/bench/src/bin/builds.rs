@@ -55,9 +55,9 @@ fn file(path: &str) -> Result<(), String> {
         millis(printed),
         listed?
     );
-    for (what, place) in [("epsilon", "epsilon="), ("constant", "R.const("), ("axis of softmax", "softmax(")] {
+    for (kind, place) in [("epsilon", "epsilon="), ("constant", "R.const("), ("axis of softmax", "softmax(")] {
         let text = workspace.document(file).text();
-        edits(&mut workspace, file, what, &places(&text, place), &cuda)?;
+        edits(&mut workspace, file, kind, &places(&text, place), &cuda)?;
     }
     println!("  an edit waits for the lowering that it ends: {}", figures(cancelled(&workspace.document(file).text())));
     if let Some(bytes) = peak_memory() {
@@ -116,13 +116,13 @@ fn places(text: &str, word: &str) -> Vec<Range<usize>> {
 fn edits(
     workspace: &mut Workspace,
     file: FileId,
-    what: &str,
+    kind: &str,
     places: &[Range<usize>],
     cuda: &Device,
 ) -> Result<(), String> {
     let (mut to_loops, mut to_cuda) = (Vec::new(), Vec::new());
     for (number, place) in places.iter().enumerate().rev() {
-        let value = if what == "axis of softmax" { "2".to_owned() } else { format!("1.{number:03}e-04") };
+        let value = if kind == "axis of softmax" { "2".to_owned() } else { format!("1.{number:03}e-04") };
         let is_for_loops = number % 2 == 0;
         let (made, time) = thread_cpu_time(|| {
             workspace.edit(file, place.clone(), &value);
@@ -133,7 +133,7 @@ fn edits(
         if is_for_loops { to_loops.push(time) } else { to_cuda.push(time) }
     }
     if !to_loops.is_empty() {
-        println!("  {what}, {} edits: loops {}; CUDA C {}", places.len(), figures(to_loops), figures(to_cuda));
+        println!("  {kind}, {} edits: loops {}; CUDA C {}", places.len(), figures(to_loops), figures(to_cuda));
     }
     Ok(())
 }

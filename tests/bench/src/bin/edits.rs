@@ -29,9 +29,9 @@ fn options() -> Result<Options, String> {
     let mut options = Options { bindings: 100_000, split: 1, symbolic: false, parse_only: false, edits: 400, seed: 1 };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
-        let mut number = |what: &str| {
-            let text = args.next().ok_or_else(|| format!("{what} needs a number"))?;
-            text.parse::<u64>().map_err(|_| format!("{what}: `{text}` is no number"))
+        let mut number = |name: &str| {
+            let text = args.next().ok_or_else(|| format!("{name} needs a number"))?;
+            text.parse::<u64>().map_err(|_| format!("{name}: `{text}` is no number"))
         };
         match arg.as_str() {
             "--split" => options.split = number("--split")? as usize,

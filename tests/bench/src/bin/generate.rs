@@ -31,10 +31,10 @@ fn main() -> ExitCode {
 
 /// Generates the text for the arguments; `None` if they are invalid.
 fn generate(arguments: &[String]) -> Option<String> {
-    let (what, rest) = arguments.split_first()?;
+    let (subject, rest) = arguments.split_first()?;
     let (size, flags) = rest.split_first()?;
     let size = size.parse().ok()?;
-    match what.as_str() {
+    match subject.as_str() {
         "scale" => Some(scale(&scale_options(size, flags)?)),
         "network" => Some(network(size, language(flags)?)),
         _ => None,

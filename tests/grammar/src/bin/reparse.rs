@@ -41,9 +41,9 @@ fn options() -> Result<Options, String> {
     let mut options = Options { bindings: 100_000, split: 1000, repeat: 1, slow: Duration::MAX, file: None };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
-        let mut number = |what: &str| {
-            let text = args.next().ok_or_else(|| format!("{what} needs a number"))?;
-            text.parse::<usize>().map_err(|_| format!("{what}: `{text}` is no number"))
+        let mut number = |title: &str| {
+            let text = args.next().ok_or_else(|| format!("{title} needs a number"))?;
+            text.parse::<usize>().map_err(|_| format!("{title}: `{text}` is no number"))
         };
         match arg.as_str() {
             "--split" => options.split = number("--split")?,
@@ -100,10 +100,10 @@ impl Readings {
         }
     }
 
-    fn print(&self, what: &str) {
+    fn print(&self, title: &str) {
         let median = Samples::new(self.spent.clone()).median();
         let (verdict, median, worst) = (verdict(self.worst), millis(median), millis(self.worst));
-        println!("  {verdict} {what:32} median {median:>9}  worst {worst:>10}  {}", self.at);
+        println!("  {verdict} {title:32} median {median:>9}  worst {worst:>10}  {}", self.at);
     }
 }
 
@@ -117,18 +117,18 @@ fn measure(name: &str, text: &str, options: &Options) -> Result<bool, String> {
     let (tree, cold) = thread_cpu_time(|| parser.parse(text, None));
     let mut tree = tree.ok_or("the parser gave up")?;
     println!("{name}: {} lines, {} MB, cold {}", text.lines().count(), text.len() / 1_000_000, millis(cold));
-    if let Some((line, what)) = first_error(&tree) {
-        println!("  error at line {line}: {}", what.chars().take(200).collect::<String>());
+    if let Some((line, title)) = first_error(&tree) {
+        println!("  error at line {line}: {}", title.chars().take(200).collect::<String>());
     }
     let mut text = text.to_owned();
     let everywhere = edits(&mut parser, &mut text, &mut tree, options, false)?;
     let worst = everywhere.iter().map(|(_, readings)| readings.worst).max().unwrap_or_default();
-    everywhere.iter().for_each(|(what, readings)| readings.print(what));
+    everywhere.iter().for_each(|(title, readings)| readings.print(title));
     println!("  {} worst of all {}", verdict(worst), millis(worst));
     let long = edits(&mut parser, &mut text, &mut tree, options, true)?;
     if long.iter().any(|(_, readings)| !readings.spent.is_empty()) {
         println!("  in a line of more than {LONG} characters:");
-        long.iter().filter(|(_, readings)| readings.worst > BAR).for_each(|(what, readings)| readings.print(what));
+        long.iter().filter(|(_, readings)| readings.worst > BAR).for_each(|(title, readings)| readings.print(title));
         let within = long.iter().filter(|(_, readings)| readings.worst <= BAR).count();
         println!("  the other {within} kinds of edits within {}", millis(BAR));
     }
@@ -144,7 +144,7 @@ fn edits(
     long: bool,
 ) -> Result<Vec<(&'static str, Readings)>, String> {
     let mut all = Vec::new();
-    for (what, make) in EDITS {
+    for (title, make) in EDITS {
         let mut readings = Readings::default();
         for (line, find) in LINES {
             for (place, share) in PLACES {
@@ -157,14 +157,14 @@ fn edits(
                     for (back, spent) in again(parser, text, tree, &change)?.into_iter().enumerate() {
                         let at = || format!("{line}, {place}{}", if back == 1 { ", taken back" } else { "" });
                         if spent >= options.slow {
-                            println!("    {what}: {} {} (byte {})", at(), millis(spent), change.at);
+                            println!("    {title}: {} {} (byte {})", at(), millis(spent), change.at);
                         }
                         readings.add(spent, at);
                     }
                 }
             }
         }
-        all.push((what, readings));
+        all.push((title, readings));
     }
     Ok(all)
 }

@@ -134,9 +134,13 @@ fn lines_that_are_all_alike_are_read() {
 }
 
 /// Compares trees; reports the first difference.
-fn same(left: &[(String, std::ops::Range<usize>, bool)], right: &[(String, std::ops::Range<usize>, bool)], what: &str) {
+fn same(
+    left: &[(String, std::ops::Range<usize>, bool)],
+    right: &[(String, std::ops::Range<usize>, bool)],
+    title: &str,
+) {
     let differing = left.iter().zip(right).find(|(left, right)| left != right);
-    assert!(differing.is_none() && left.len() == right.len(), "{what}: {differing:?}");
+    assert!(differing.is_none() && left.len() == right.len(), "{title}: {differing:?}");
 }
 
 /// Makes every edit of the benchmark at every kind of line and undoes it. The tree must then be that of the original
@@ -149,7 +153,7 @@ fn edits_at_every_kind_of_line_are_read_anew() {
         let mut parse =
             |text: &str, old: Option<&Tree>| parser.parse(text, old).expect("INVARIANT: no time limit is set");
         let original = describe(&parse(&text, None));
-        for ((what, make), (line, find)) in EDITS.iter().flat_map(|edit| LINES.iter().map(move |line| (edit, line))) {
+        for ((title, make), (line, find)) in EDITS.iter().flat_map(|edit| LINES.iter().map(move |line| (edit, line))) {
             for share in [0, 60] {
                 let Some(change) = find(&text, text.len() / 100 * share).and_then(|line| make(&text, line)) else {
                     continue;
@@ -161,12 +165,12 @@ fn edits_at_every_kind_of_line_are_read_anew() {
                 let fresh = parse(&edited, None);
                 if !fresh.root_node().has_error() {
                     compared += 1;
-                    same(&describe(&tree), &describe(&fresh), &format!("{what}, {line}, byte {}", change.at));
+                    same(&describe(&tree), &describe(&fresh), &format!("{title}, {line}, byte {}", change.at));
                 }
                 let old = text.get(change.at..change.at + change.old).unwrap_or_default();
                 edit(&mut edited, &mut tree, change.at, change.new.len(), old);
                 tree = parse(&edited, Some(&tree));
-                same(&describe(&tree), &original, &format!("{what}, {line}, byte {}, taken back", change.at));
+                same(&describe(&tree), &original, &format!("{title}, {line}, byte {}, taken back", change.at));
             }
         }
     }

@@ -36,8 +36,8 @@ impl Tally {
         match parse(text) {
             Err(error) => self.failures.push(format!("{name}: {error}")),
             Ok(tree) => {
-                if let Some((line, what)) = first_error(&tree) {
-                    self.failures.push(format!("{name}:{line}: {}", what.chars().take(300).collect::<String>()));
+                if let Some((line, title)) = first_error(&tree) {
+                    self.failures.push(format!("{name}:{line}: {}", title.chars().take(300).collect::<String>()));
                 }
             }
         }
@@ -53,8 +53,8 @@ impl Tally {
         }
     }
 
-    fn finish(self, what: &str) {
-        println!("{what}: {} texts, {} bytes; {} broken for rx, too", self.texts, self.bytes, self.broken);
+    fn finish(self, title: &str) {
+        println!("{title}: {} texts, {} bytes; {} broken for rx, too", self.texts, self.bytes, self.broken);
         let shown = self.failures.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n");
         assert!(self.failures.is_empty(), "{} of {}:\n{shown}", self.failures.len(), self.texts);
     }

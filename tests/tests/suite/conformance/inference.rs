@@ -154,7 +154,7 @@ fn unnamed(operator: &str, found: &Found, text: &str) -> Vec<&'static str> {
         ("the argument", argument),
         ("both values", values >= 2 || !CLASHES.contains(&found.code)),
     ];
-    all.into_iter().filter(|(_, named)| !named).map(|(what, _)| what).collect()
+    all.into_iter().filter(|(_, named)| !named).map(|(subject, _)| subject).collect()
 }
 
 /// Whether a word of a message is a value: a number, a dtype, a type, a quoted text, a number in words.

@@ -54,7 +54,7 @@ impl Checker<'_> {
             Some(format!("has the wrong dtype: {dtype}, the buffer needs {}", buffer.dtype))
         } else {
             let underspecified = underspecified(Some(buffer.shape.len()), Some(buffer.dtype), tensor);
-            underspecified.map(|what| format!("does not fit: {what}"))
+            underspecified.map(|subject| format!("does not fit: {subject}"))
         };
         if let Some(says) = wrong {
             self.buffer_mismatch(passed, &says, buffer, &state.bindings);

@@ -39,9 +39,9 @@ impl Checker<'_> {
         self.check_output_dtype(output, &mut result);
         let ndim = tensor.shape.ndim();
         if let Some(ndim) = ndim.filter(|ndim| *ndim != buffer.shape.len()) {
-            let what = format!("it has {}, the buffer has {}", counted(ndim, "dimension"), buffer.shape.len());
+            let subject = format!("it has {}, the buffer has {}", counted(ndim, "dimension"), buffer.shape.len());
             let place = call.written.part(output.nth, ClashKind::Shape, None);
-            self.report(output.mismatch(place, what));
+            self.report(output.mismatch(place, subject));
             result.shape = Shape::Error;
         } else if let Some(dims) = tensor.shape.dims() {
             result.shape = Shape::known(self.check_output_dims(output, dims, state));
@@ -64,8 +64,8 @@ impl Checker<'_> {
         match result.dtype {
             Some(dtype) if dtype != wanted => {
                 let place = call.written.part(nth, ClashKind::Dtype, None);
-                let what = format!("its dtype is {dtype}, the buffer is {wanted}");
-                let mut diagnostic = output.mismatch(place, what);
+                let subject = format!("its dtype is {dtype}, the buffer is {wanted}");
+                let mut diagnostic = output.mismatch(place, subject);
                 let is_written = |place: &Span| self.segment.text().get(place.range()).is_some_and(is_string);
                 if let Some(place) = place.filter(is_written) {
                     let fix = replace_fix(place, format!("write \"{wanted}\""), format!("\"{wanted}\""));
@@ -76,8 +76,8 @@ impl Checker<'_> {
                 result.dtype_error = true;
             }
             None if !result.dtype_error => {
-                let what = format!("the output has no dtype, the buffer is {wanted}");
-                let diagnostic = output.mismatch(call.written.whole(nth), what);
+                let subject = format!("the output has no dtype, the buffer is {wanted}");
+                let diagnostic = output.mismatch(call.written.whole(nth), subject);
                 self.report(diagnostic.with_help(format!("add dtype=\"{wanted}\"")));
                 result.dtype = Some(wanted);
             }
@@ -134,14 +134,14 @@ impl Checker<'_> {
             Some(here) if here != wanted => format!("{wanted} = {here}"),
             _ => wanted.to_string(),
         };
-        let what = match equality.answer {
+        let subject = match equality.answer {
             Answer::Open => {
                 format!("axis {axis} is {actual}, and nothing says that it is {needs}, as the buffer has it")
             }
             _ => format!("axis {axis} is {actual}, the buffer needs {needs}"),
         };
         let place = output.call.written.part(output.nth, ClashKind::Shape, Some(axis));
-        let mut diagnostic = output.mismatch(place, what);
+        let mut diagnostic = output.mismatch(place, subject);
         for origin in bindings.origins(wanted) {
             diagnostic = diagnostic.with_note(origin);
         }
@@ -170,9 +170,9 @@ impl Checker<'_> {
 }
 
 impl Output<'_> {
-    fn mismatch(&self, place: Option<Span>, what: String) -> Diagnostic<Place> {
+    fn mismatch(&self, place: Option<Span>, subject: String) -> Diagnostic<Place> {
         let which = if self.many { format!("output {}", self.nth) } else { "the output".to_owned() };
-        let message = format!("{which} of `{}` does not fit `out_ty`: {what}", self.call.function);
+        let message = format!("{which} of `{}` does not fit `out_ty`: {subject}", self.call.function);
         self.diagnostic(Code::CallTirOutputMismatch, place, message)
     }
 

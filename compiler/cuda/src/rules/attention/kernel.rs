@@ -19,7 +19,7 @@
 //!
 //! Reference: Dao 2023, "FlashAttention-2".
 
-use super::bring::Tile;
+use super::load::Tile;
 use super::mask::Bounds;
 use super::places::Places;
 use super::problem::Problem;
@@ -36,7 +36,7 @@ use std::rc::Rc;
 /// The base-2 logarithm of e, as CUDA text: `exp(x)` is computed as `exp2(x * LOG2E)`.
 pub(super) const LOG2E: &str = "1.44269504f";
 
-/// The attention kernel. With split-KV, it is the first of two kernels; [`super::join`] is the second.
+/// The attention kernel. With split-KV, it is the first of two kernels; [`super::split_kv`] is the second.
 pub(super) struct AttentionKernel {
     /// The matched attention.
     pub(super) problem: Rc<Problem>,
@@ -148,23 +148,23 @@ impl KernelBody for AttentionKernel {
         self.declare(words, &tiles);
         let [queries, keys, values] = &tiles;
         words.print("// Load the queries and the first tile of keys.");
-        self.bring_queries(words, &places, queries)?;
-        self.bring(words, &places, (keys, "tile_k", "key_first"))?;
-        self.end_copies(words, &tiles);
+        self.load_queries(words, &places, queries)?;
+        self.load_tile(words, &places, (keys, "tile_k", "key_first"))?;
+        self.commit_copies(words, &tiles);
         words.open("for (long long $key0 = $key_first; $key0 < $key_end; $key0 += $KEYS) {");
         words.print("const long long $key_next = $key0 + $KEYS;");
         self.is_inside(words);
-        self.arrive(words, &tiles);
-        self.bring(words, &places, (values, "tile_v", "key0"))?;
-        self.end_copies(words, &tiles);
+        self.wait_for_copies(words, &tiles);
+        self.load_tile(words, &places, (values, "tile_v", "key0"))?;
+        self.commit_copies(words, &tiles);
         let text = self.text();
         words.print(text.multiply);
         self.online_softmax_step(words, &places)?;
-        self.arrive(words, &tiles);
+        self.wait_for_copies(words, &tiles);
         words.open("if ($key_next < $key_end) {");
-        self.bring(words, &places, (keys, "tile_k", "key_next"))?;
+        self.load_tile(words, &places, (keys, "tile_k", "key_next"))?;
         words.kernel.close();
-        self.end_copies(words, &tiles);
+        self.commit_copies(words, &tiles);
         words.print(text.weigh);
         words.kernel.close();
         self.finish(words, &places)
@@ -404,7 +404,7 @@ impl AttentionKernel {
     }
 
     /// Emits the load of the tile of queries.
-    fn bring_queries(
+    fn load_queries(
         &self,
         words: &mut Template<'_, '_>,
         places: &Places<'_>,
@@ -419,7 +419,7 @@ impl AttentionKernel {
     }
 
     /// Emits the load of a tile of keys or values that begins at the key that the template word `first` names.
-    fn bring(
+    fn load_tile(
         &self,
         words: &mut Template<'_, '_>,
         places: &Places<'_>,
@@ -443,14 +443,14 @@ impl AttentionKernel {
     }
 
     /// Emits the commit of the asynchronous copies so far, if tiles are copied in this way.
-    fn end_copies(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
+    fn commit_copies(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
             words.kernel.line("rx_copy_commit();");
         }
     }
 
     /// Emits the wait for all committed copies, then a barrier. After it, all threads see the copied tiles.
-    fn arrive(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
+    fn wait_for_copies(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
             words.kernel.line("rx_copy_wait<0>();");
         }

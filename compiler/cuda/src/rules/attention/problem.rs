@@ -19,8 +19,8 @@
 //! Reference: Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022,
 //! "FlashAttention".
 
+use super::masked_rows::Check;
 use super::reading::{Axis, Reading, is_minus_infinity, is_zero, unrounded, unscaled};
-use super::safe::Check;
 use crate::rules::epilogue::{Epilogue, Front};
 use crate::rules::{Declined, Task};
 use rx_base::{DType, Dim};

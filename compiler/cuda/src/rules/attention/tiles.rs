@@ -1,6 +1,6 @@
 //! Tile sizes of the attention kernel and their choice.
 
-use super::bring::uncast;
+use super::load::uncast;
 use super::problem::Problem;
 use crate::rules::{Declined, Target};
 use rx_base::DType;

@@ -151,7 +151,7 @@ impl KernelBody for TiledProduct {
         kernel.close();
         let first = if slice.is_some() { format!("{first} + ") } else { String::new() };
         kernel.line("// The next tile goes to the slot of the previous tile.");
-        self.bring(kernel, &names, &operands, (&first, &tiles))?;
+        self.load_tiles(kernel, &names, &operands, (&first, &tiles))?;
         if has_copies {
             kernel.line("rx_copy_commit();");
         }
@@ -260,7 +260,7 @@ impl TiledProduct {
 
     /// Emits the loads of the K tile number `coming` of both factors, if it is less than `tiles`. `first` is empty or
     /// the text `… + ` that adds the slice's first K value.
-    fn bring(
+    fn load_tiles(
         &self,
         kernel: &mut Kernel<'_>,
         names: &GemmNames,
@@ -370,7 +370,7 @@ pub(crate) fn finish_element(
     let initial = match &problem.initial {
         Initial::Zero => None,
         Initial::Value(value) => Some(kernel.assigned(value, dtype)?),
-        Initial::Kept => {
+        Initial::ImageCache => {
             let place = kernel.place(problem.buffer, &problem.indices)?;
             Some(types::from_storage(dtype, &place))
         }

@@ -61,13 +61,13 @@ pub(crate) enum Initial {
     /// A value that may depend on the loops of the result.
     Value(Expr),
     /// The element that the result's buffer already has.
-    Kept,
+    ImageCache,
 }
 
 impl Initial {
     fn of(init: Option<&Expr>) -> Initial {
         match init {
-            None => Initial::Kept,
+            None => Initial::ImageCache,
             Some(Expr::Float { value, .. }) if *value == 0.0 => Initial::Zero,
             Some(Expr::Int { value: 0, .. }) => Initial::Zero,
             Some(value) => Initial::Value(value.clone()),

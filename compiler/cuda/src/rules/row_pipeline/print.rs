@@ -154,7 +154,13 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
 
     /// Prints the loads into register arrays for `width` elements from column `k` on: of the reads that the stages use
     /// and that have an array.
-    pub(in crate::rules) fn bring(&mut self, stages: &[usize], k: &str, chunk: &str, width: i64) -> Result<(), String> {
+    pub(in crate::rules) fn load_vectors(
+        &mut self,
+        stages: &[usize],
+        k: &str,
+        chunk: &str,
+        width: i64,
+    ) -> Result<(), String> {
         let axes: Vec<_> = self.stages.columns.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
         self.columns = self.axes(&axes, k)?;
         for at in 0..self.stages.reads.len() {

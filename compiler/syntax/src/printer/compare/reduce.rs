@@ -34,9 +34,9 @@ struct Spot {
 }
 
 /// A child node, with its cursor and position.
-pub(super) struct Node<'a>(What<'a>, Cursor<'a>, Spot);
+pub(super) struct Node<'a>(NodeKind<'a>, Cursor<'a>, Spot);
 
-enum What<'a> {
+enum NodeKind<'a> {
     Expr(&'a Expr),
     /// The inputs of an `R.call_tir`, whose scalars are in `R.prim_value` in classic text.
     Inputs(&'a [Expr]),
@@ -53,7 +53,7 @@ pub(super) fn statement<'a>(
     side: Side,
     source: &str,
 ) -> Reduced<'a> {
-    let node = |expr| Node(What::Expr(expr), cursor, Spot::default());
+    let node = |expr| Node(NodeKind::Expr(expr), cursor, Spot::default());
     let under = |label: String| (label, kind.expressions().into_iter().map(node).collect());
     match kind {
         StatementKind::Decorator(expr) => decorator(expr, cursor, side),
@@ -112,7 +112,7 @@ fn decorator<'a>(expr: &'a Expr, cursor: Cursor<'a>, side: Side) -> Reduced<'a> 
     let kept: Vec<&Argument> = kept.collect();
     let keywords: Vec<&str> = kept.iter().map(|argument| keyword(argument)).collect();
     let parts = std::iter::once(callee).chain(kept.iter().map(|argument| &argument.value));
-    let parts = parts.map(|expr| Node(What::Expr(expr), cursor, Spot::default()));
+    let parts = parts.map(|expr| Node(NodeKind::Expr(expr), cursor, Spot::default()));
     (format!("decorator:{}", keywords.join(",")), parts.collect())
 }
 
@@ -137,25 +137,25 @@ fn def<'a>(
         let name = tree.name.map(|token| cursor.text(token)).unwrap_or("");
         let (annotated, default) = (tree.annotation.is_some(), tree.default.is_some());
         label.push_str(&format!("({},{name},{annotated},{default})", tree.stars));
-        parts.extend(tree.annotation.iter().map(|annotation| Node(What::Expr(annotation), cursor, spot)));
-        parts.extend(tree.default.iter().map(|default| Node(What::Expr(default), cursor, Spot::default())));
+        parts.extend(tree.annotation.iter().map(|annotation| Node(NodeKind::Expr(annotation), cursor, spot)));
+        parts.extend(tree.default.iter().map(|default| Node(NodeKind::Expr(default), cursor, Spot::default())));
     }
-    parts.extend(ret.map(|ret| Node(What::Expr(ret), cursor, spot)));
+    parts.extend(ret.map(|ret| Node(NodeKind::Expr(ret), cursor, spot)));
     (label, parts)
 }
 
 impl<'a> Node<'a> {
     /// Reduces the node.
     pub(super) fn reduce(self, side: Side) -> Reduced<'a> {
-        let Node(what, cursor, spot) = self;
-        match what {
-            What::Label(label) => (label, Vec::new()),
-            What::Inputs(inputs) => {
-                let element = |input| Node(What::Expr(prim_value(input, cursor).unwrap_or(input)), cursor, spot);
+        let Node(subject, cursor, spot) = self;
+        match subject {
+            NodeKind::Label(label) => (label, Vec::new()),
+            NodeKind::Inputs(inputs) => {
+                let element = |input| Node(NodeKind::Expr(prim_value(input, cursor).unwrap_or(input)), cursor, spot);
                 ("tuple".to_owned(), inputs.iter().map(element).collect())
             }
-            What::Expr(expr) if spot.dim => (dim(expr, cursor, side), Vec::new()),
-            What::Expr(expr) => reduce(expr, cursor, spot, side),
+            NodeKind::Expr(expr) if spot.dim => (dim(expr, cursor, side), Vec::new()),
+            NodeKind::Expr(expr) => reduce(expr, cursor, spot, side),
         }
     }
 }
@@ -169,7 +169,7 @@ fn dim(expr: &Expr, cursor: Cursor<'_>, side: Side) -> String {
 
 /// Reduces a whole expression to one label.
 fn whole(expr: &Expr, cursor: Cursor<'_>, side: Side) -> String {
-    let mut stack = vec![Node(What::Expr(expr), cursor, Spot::default())];
+    let mut stack = vec![Node(NodeKind::Expr(expr), cursor, Spot::default())];
     let mut label = String::new();
     while let Some(node) = stack.pop() {
         let (one, parts) = node.reduce(side);
@@ -186,7 +186,7 @@ fn reduce<'a>(expr: &'a Expr, cursor: Cursor<'a>, spot: Spot, side: Side) -> Red
     }
     let inner = Spot { dim: false, ..spot };
     let leaf = |label: String| (label, Vec::new());
-    let node = |expr: &'a Expr| Node(What::Expr(expr), cursor, inner);
+    let node = |expr: &'a Expr| Node(NodeKind::Expr(expr), cursor, inner);
     let under = |label: &str| (label.to_owned(), expr.children().into_iter().map(node).collect());
     match &expr.kind {
         ExprKind::Name | ExprKind::Attribute { .. } if path(expr, cursor).is_some() => {
@@ -250,10 +250,10 @@ fn subscript<'a>(value: &'a Expr, index: &'a Expr, cursor: Cursor<'a>, spot: Spo
     let metadata = path(value, cursor).as_deref() == Some("metadata");
     let key = cursor.string_value(bare(index)).filter(|_| metadata);
     let index = match key {
-        Some(key) => What::Label(format!("string:{}", side.dialect.canonical_metadata_key(&key))),
-        None => What::Expr(index),
+        Some(key) => NodeKind::Label(format!("string:{}", side.dialect.canonical_metadata_key(&key))),
+        None => NodeKind::Expr(index),
     };
-    ("subscript".to_owned(), vec![Node(What::Expr(value), cursor, spot), Node(index, cursor, spot)])
+    ("subscript".to_owned(), vec![Node(NodeKind::Expr(value), cursor, spot), Node(index, cursor, spot)])
 }
 
 fn dict<'a>(pairs: &'a [(Option<Expr>, Expr)], cursor: Cursor<'a>, spot: Spot, side: Side) -> Reduced<'a> {
@@ -262,10 +262,12 @@ fn dict<'a>(pairs: &'a [(Option<Expr>, Expr)], cursor: Cursor<'a>, spot: Spot, s
     for (key, value) in pairs {
         label.push(if key.is_some() { '.' } else { '*' });
         parts.extend(key.iter().map(|key| match cursor.string_value(bare(key)).filter(|_| spot.attributes) {
-            Some(text) => Node(What::Label(format!("string:{}", side.dialect.canonical_attr_key(&text))), cursor, spot),
-            None => Node(What::Expr(key), cursor, spot),
+            Some(text) => {
+                Node(NodeKind::Label(format!("string:{}", side.dialect.canonical_attr_key(&text))), cursor, spot)
+            }
+            None => Node(NodeKind::Expr(key), cursor, spot),
         }));
-        parts.push(Node(What::Expr(value), cursor, spot));
+        parts.push(Node(NodeKind::Expr(value), cursor, spot));
     }
     (label, parts)
 }
@@ -281,30 +283,30 @@ fn call<'a>(callee: &'a Expr, arguments: &'a [Argument], cursor: Cursor<'a>, spo
     let mut label = format!("call:{name}");
     let mut parts = Vec::new();
     if name.is_empty() {
-        parts.push(Node(What::Expr(callee), cursor, spot));
+        parts.push(Node(NodeKind::Expr(callee), cursor, spot));
     }
     for (at, argument) in arguments.iter().enumerate() {
         let keyword = argument.keyword.map(|token| side.dialect.canonical_keyword(cursor.text(token))).unwrap_or("");
         label.push_str(&format!(",{keyword}"));
         let value = bare(&argument.value);
         let named_dim = !keyword.is_empty() && dims(value).is_empty();
-        let what = match &value.kind {
-            ExprKind::Tuple(inputs) if at == 1 && side.mixed && calls_tir(&name) => What::Inputs(inputs),
+        let subject = match &value.kind {
+            ExprKind::Tuple(inputs) if at == 1 && side.mixed && calls_tir(&name) => NodeKind::Inputs(inputs),
             _ if holder == Some(at) && !dims(value).is_empty() => {
                 let list = matches!(value.kind, ExprKind::List(_));
                 label.push_str(if list { "list" } else { "tuple" });
                 label.push_str(&dims(value).len().to_string());
                 let spot = Spot { dim: true, ..spot };
-                parts.extend(dims(value).iter().map(|dim| Node(What::Expr(dim), cursor, spot)));
+                parts.extend(dims(value).iter().map(|dim| Node(NodeKind::Expr(dim), cursor, spot)));
                 continue;
             }
             _ => match special_value(&name, keyword, at, value, cursor) {
-                Some(label) => What::Label(label),
-                None => What::Expr(value),
+                Some(label) => NodeKind::Label(label),
+                None => NodeKind::Expr(value),
             },
         };
         let dim = holder == Some(at) && named_dim;
-        parts.push(Node(what, cursor, Spot { dim, ..spot }));
+        parts.push(Node(subject, cursor, Spot { dim, ..spot }));
     }
     (label, parts)
 }

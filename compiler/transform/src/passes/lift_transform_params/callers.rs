@@ -64,9 +64,9 @@ fn caller(function: &mut RelaxFunction, lifted: &[Lifted]) -> Result<(), PassErr
         for lifted in lifted {
             if let Some((_, inputs)) = lifted.inputs.iter().find(|(known, _)| *known == callee) {
                 if lifted.is_composed {
-                    let what =
+                    let message =
                         format!("`{own}` calls `{callee}`, whose weights `{}` had prepared before", lifted.transform);
-                    return Err(mistake(&format!("{what}: inline one of them first")));
+                    return Err(mistake(&format!("{message}: inline one of them first")));
                 }
                 return prepared(Arc::make_mut(call), *inputs, lifted, emitter);
             }

@@ -162,7 +162,7 @@ impl TmaProduct {
     }
 
     /// Emits the producer: one thread that issues the TMA copies.
-    fn bring(
+    fn produce_tiles(
         &self,
         kernel: &mut Kernel<'_>,
         mut names: GemmNames,
@@ -272,7 +272,7 @@ impl KernelBody for TmaProduct {
         self.declare(kernel, &names, &sides);
         let blocks = kernel.operand(&product.blocks(), expr::RELATION + 1)?;
         kernel.line(&format!("const int blocks = {blocks};"));
-        self.bring(kernel, names.clone(), &tile_names, &sides)?;
+        self.produce_tiles(kernel, names.clone(), &tile_names, &sides)?;
         self.multiply(kernel, names, &tile_names, &sides)
     }
 }

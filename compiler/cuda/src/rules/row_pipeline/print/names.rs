@@ -102,7 +102,7 @@ impl Printer<'_, '_, '_> {
     }
 
     /// Names the variables of the axes for a use.
-    pub(super) fn name(&mut self, what: Use) -> Result<(), String> {
+    pub(super) fn name(&mut self, usage: Use) -> Result<(), String> {
         let along = self.along();
         let rows = self.rows.iter().map(|one| (one, Some(one.0) == along));
         let columns = self.columns.iter().map(|one| (one, Some(one.0) == along));
@@ -110,7 +110,7 @@ impl Printer<'_, '_, '_> {
         for ((var, name), is_last) in rows.chain(columns) {
             let ctype = self.kernel.ctype(self.stages.func.var(*var).dtype)?;
             let wide = if self.index == ctype { name.clone() } else { format!("({ctype}){name}") };
-            let text = match (what, is_last) {
+            let text = match (usage, is_last) {
                 (Use::PlaceInVector, true) => format!("({name} + v)"),
                 (Use::Value(true), true) => format!("({wide} + v)"),
                 (Use::Value(_), _) if wide != *name => format!("({wide})"),

@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::driver::{
-    Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room, Tensor,
+    Address, Code, Driver, DriverFailure, DriverFailureKind, Event, Graph, KernelHandle, KernelLaunch, MemInfo, Pinned,
+    Tensor,
 };
 use super::error::DeviceError;
 use crate::rules::{OLDEST_ARCH, UNITS};
@@ -26,8 +27,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The driver of a GPU: one context with one stream. Handles such as [`Code`] and [`Mark`] are indices into its lists.
-pub(super) struct Live {
+/// The driver of a GPU: one context with one stream. Handles such as [`Code`] and [`Event`] are indices into its lists.
+pub(super) struct CudarcDriver {
     name: String,
     arch: u32,
     units: u32,
@@ -36,7 +37,7 @@ pub(super) struct Live {
     codes: RefCell<Vec<Option<Arc<CudaModule>>>>,
     /// The kernels, each with the code that contains it.
     kernels: RefCell<Vec<Option<(Code, CudaFunction)>>>,
-    marks: RefCell<Vec<Option<CudaEvent>>>,
+    events: RefCell<Vec<Option<CudaEvent>>>,
     graphs: RefCell<Vec<Option<CudaGraph>>>,
     pinned: RefCell<Vec<(*mut u8, usize)>>,
     /// Whether the device is lost: running work has failed or will not end, so nothing waits for it or frees its
@@ -44,33 +45,33 @@ pub(super) struct Live {
     is_given_up: Cell<bool>,
 }
 
-impl fmt::Debug for Live {
+impl fmt::Debug for CudarcDriver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Live").field("name", &self.name).field("arch", &self.arch).finish_non_exhaustive()
+        f.debug_struct("CudarcDriver").field("name", &self.name).field("arch", &self.arch).finish_non_exhaustive()
     }
 }
 
-impl Live {
+impl CudarcDriver {
     /// Opens the driver of the first device.
     ///
     /// # Errors
     /// If there is no driver, no device or no supported device, or if a call of the driver fails; the error names what
     /// is missing.
-    pub(super) fn probe() -> Result<Live, DeviceError> {
+    pub(super) fn probe() -> Result<CudarcDriver, DeviceError> {
         // SAFETY: this only loads the driver's library, by the names that NVIDIA gives it.
         let is_present = catch_unwind(|| unsafe { cudarc::driver::sys::is_culib_present() });
         if !is_present.unwrap_or(false) {
             return Err(DeviceError::NoDriver);
         }
         // `cudarc` looks a function up at its first call, and panics if the driver is too old to have it.
-        catch_unwind(AssertUnwindSafe(Live::open)).unwrap_or(Err(DeviceError::Driver {
-            what: "opening the device",
+        catch_unwind(AssertUnwindSafe(CudarcDriver::open)).unwrap_or(Err(DeviceError::Driver {
+            subject: "opening the device",
             message: "the driver lacks functions that rx calls".to_owned(),
         }))
     }
 
-    fn open() -> Result<Live, DeviceError> {
-        let failed = |what| move |error: DriverError| DeviceError::Driver { what, message: error.to_string() };
+    fn open() -> Result<CudarcDriver, DeviceError> {
+        let failed = |subject| move |error: DriverError| DeviceError::Driver { subject, message: error.to_string() };
         let count = match CudaContext::device_count() {
             Ok(count) => count,
             Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
@@ -95,7 +96,7 @@ impl Live {
         }
         let units = context.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         let units = units.ok().and_then(|units| u32::try_from(units).ok()).filter(|units| *units > 0);
-        Ok(Live {
+        Ok(CudarcDriver {
             name,
             arch,
             units: units.unwrap_or(UNITS),
@@ -103,7 +104,7 @@ impl Live {
             context,
             codes: RefCell::default(),
             kernels: RefCell::default(),
-            marks: RefCell::default(),
+            events: RefCell::default(),
             graphs: RefCell::default(),
             pinned: RefCell::default(),
             is_given_up: Cell::new(false),
@@ -112,7 +113,7 @@ impl Live {
 
     /// Converts the error of a failed module load. If the driver does not accept the code, the message names the CUDA
     /// versions of the driver and of NVRTC, since the driver may be too old.
-    fn not_loaded(error: DriverError) -> Refused {
+    fn not_loaded(error: DriverError) -> DriverFailure {
         use CUresult as Code;
         let mut refused = refused(error);
         let is_foreign = matches!(
@@ -131,7 +132,7 @@ impl Live {
         refused
     }
 
-    fn pinned(&self, pinned: Pinned, bytes: usize) -> Result<*mut u8, Refused> {
+    fn pinned(&self, pinned: Pinned, bytes: usize) -> Result<*mut u8, DriverFailure> {
         let known = self.pinned.borrow().get(pinned.0).copied();
         known.filter(|(_, size)| bytes <= *size).map(|(at, _)| at).ok_or_else(unknown)
     }
@@ -169,10 +170,10 @@ fn keep_pool(context: &Arc<CudaContext>) {
     }
 }
 
-fn refused(error: DriverError) -> Refused {
+fn refused(error: DriverError) -> DriverFailure {
     use CUresult as Code;
     let kind = match error.0 {
-        Code::CUDA_ERROR_OUT_OF_MEMORY => Refusal::Memory,
+        Code::CUDA_ERROR_OUT_OF_MEMORY => DriverFailureKind::Memory,
         // After these errors the context cannot be used any more, or its state is not known.
         Code::CUDA_ERROR_ILLEGAL_ADDRESS
         | Code::CUDA_ERROR_LAUNCH_TIMEOUT
@@ -189,10 +190,10 @@ fn refused(error: DriverError) -> Refused {
         | Code::CUDA_ERROR_TENSOR_MEMORY_LEAK
         | Code::CUDA_ERROR_EXTERNAL_DEVICE
         | Code::CUDA_ERROR_UNKNOWN
-        | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED => Refusal::Lost,
-        _ => Refusal::Call,
+        | Code::CUDA_ERROR_CONTEXT_IS_DESTROYED => DriverFailureKind::Lost,
+        _ => DriverFailureKind::Call,
     };
-    Refused { kind, message: error.to_string() }
+    DriverFailure { kind, message: error.to_string() }
 }
 
 /// A tensor map (`CUtensorMap`) that is passed as a kernel argument.
@@ -203,8 +204,8 @@ struct TensorArgument(CUtensorMap);
 unsafe impl DeviceRepr for TensorArgument {}
 
 /// Encodes the layout of a tensor and its tiles as a tensor map for TMA.
-fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
-    let refuse = |message: &str| Refused { kind: Refusal::Call, message: message.to_owned() };
+fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, DriverFailure> {
+    let refuse = |message: &str| DriverFailure { kind: DriverFailureKind::Call, message: message.to_owned() };
     let TensorForm { element_bytes, extents, strides, tile } = &tensor.form;
     let rank = u32::try_from(extents.len()).ok().filter(|rank| (1..=5).contains(rank));
     let rank = rank.filter(|_| strides.len() == extents.len() && tile.len() == extents.len());
@@ -244,8 +245,8 @@ fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, Refused> {
     Ok(TensorArgument(unsafe { map.assume_init() }))
 }
 
-fn unknown() -> Refused {
-    Refused { kind: Refusal::Call, message: "the driver does not know the handle".to_owned() }
+fn unknown() -> DriverFailure {
+    DriverFailure { kind: DriverFailureKind::Call, message: "the driver does not know the handle".to_owned() }
 }
 
 /// Appends an item to a list and returns its index.
@@ -262,7 +263,7 @@ fn drop_of<T>(list: &RefCell<Vec<Option<T>>>, number: usize) {
     }
 }
 
-impl Driver for Live {
+impl Driver for CudarcDriver {
     fn name(&self) -> &str {
         &self.name
     }
@@ -275,12 +276,12 @@ impl Driver for Live {
         self.units
     }
 
-    fn room(&self) -> Result<Room, Refused> {
+    fn mem_info(&self) -> Result<MemInfo, DriverFailure> {
         let (free, total) = self.context.mem_get_info().map_err(refused)?;
-        Ok(Room { free: free as u64, total: total as u64 })
+        Ok(MemInfo { free: free as u64, total: total as u64 })
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Address, Refused> {
+    fn allocate(&self, bytes: usize) -> Result<Address, DriverFailure> {
         let bytes = bytes.max(1);
         // SAFETY: the stream belongs to this driver; the memory has no contents yet, and every byte value is valid.
         let given = unsafe {
@@ -306,7 +307,7 @@ impl Driver for Live {
         };
     }
 
-    fn free_idle(&self) -> Result<(), Refused> {
+    fn free_idle(&self) -> Result<(), DriverFailure> {
         if !self.context.has_async_alloc() {
             return Ok(());
         }
@@ -322,26 +323,26 @@ impl Driver for Live {
         self.is_given_up.set(true);
     }
 
-    fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused> {
+    fn clear(&self, at: Address, bytes: usize) -> Result<(), DriverFailure> {
         // SAFETY: the memory was allocated with at least `bytes` bytes.
         unsafe { result::memset_d8_async(at, 0, bytes, self.stream.cu_stream()) }.map_err(refused)
     }
 
-    fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused> {
+    fn copy_to_device(&self, from: &[u8], to: Address) -> Result<(), DriverFailure> {
         // SAFETY: the memory was allocated with at least as many bytes; `from` is borrowed until the stream has
         // completed the copy.
         let copied = unsafe { result::memcpy_htod_async(to, from, self.stream.cu_stream()) };
         copied.and(self.stream.synchronize()).map_err(refused)
     }
 
-    fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused> {
+    fn copy_to_host(&self, from: Address, to: &mut [u8]) -> Result<(), DriverFailure> {
         // SAFETY: the memory was allocated with at least as many bytes; `to` is borrowed until the stream has completed
         // the copy.
         let copied = unsafe { result::memcpy_dtoh_async(to, from, self.stream.cu_stream()) };
         copied.and(self.stream.synchronize()).map_err(refused)
     }
 
-    fn pin(&self, bytes: usize) -> Result<Pinned, Refused> {
+    fn pin(&self, bytes: usize) -> Result<Pinned, DriverFailure> {
         // SAFETY: this allocates host memory; its bytes are written below before anything reads them.
         let at = unsafe { result::malloc_host(bytes, 0) }.map_err(refused)?.cast::<u8>();
         // SAFETY: the driver allocated `bytes` bytes.
@@ -351,7 +352,7 @@ impl Driver for Live {
         Ok(Pinned(pinned.len() - 1))
     }
 
-    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused> {
+    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), DriverFailure> {
         let at = self.pinned(to, bytes.len())?;
         // SAFETY: the buffer has at least as many bytes and does not overlap `bytes`; the caller guarantees that no
         // copy from it is running.
@@ -359,14 +360,14 @@ impl Driver for Live {
         Ok(())
     }
 
-    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused> {
+    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), DriverFailure> {
         let at = self.pinned(from, into.len())?;
         // SAFETY: as in `write_pinned`; `pin` has initialized all bytes.
         unsafe { into.as_mut_ptr().copy_from_nonoverlapping(at, into.len()) };
         Ok(())
     }
 
-    fn copy_up_pinned(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), Refused> {
+    fn copy_pinned_to_device(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), DriverFailure> {
         let at = self.pinned(from, bytes)?;
         // SAFETY: pinned memory lives as long as the driver; the device memory was allocated with at least as many
         // bytes.
@@ -375,17 +376,17 @@ impl Driver for Live {
         copied.map_err(refused)
     }
 
-    fn copy_down_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), Refused> {
+    fn copy_to_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), DriverFailure> {
         let at = self.pinned(to, bytes)?;
-        // SAFETY: as in `copy_up_pinned`; the buffer is read only after the stream has completed the copy.
+        // SAFETY: as in `copy_pinned_to_device`; the buffer is read only after the stream has completed the copy.
         let copied = unsafe {
             result::memcpy_dtoh_async(std::slice::from_raw_parts_mut(at, bytes), from, self.stream.cu_stream())
         };
         copied.map_err(refused)
     }
 
-    fn load(&self, code: &[u8]) -> Result<Code, Refused> {
-        let module = self.context.load_module(Ptx::from_binary(code.to_vec())).map_err(Live::not_loaded)?;
+    fn load(&self, code: &[u8]) -> Result<Code, DriverFailure> {
+        let module = self.context.load_module(Ptx::from_binary(code.to_vec())).map_err(CudarcDriver::not_loaded)?;
         Ok(Code(put(&self.codes, module)))
     }
 
@@ -401,7 +402,7 @@ impl Driver for Live {
         drop_of(&self.codes, code.0);
     }
 
-    fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, Refused> {
+    fn kernel(&self, code: Code, name: &str, shared_bytes: u32) -> Result<KernelHandle, DriverFailure> {
         let module = self.codes.borrow().get(code.0).cloned().flatten().ok_or_else(unknown)?;
         let kernel = module.load_function(name).map_err(refused)?;
         // Without this attribute a kernel may use 48 KiB of shared memory, including its statically declared shared
@@ -413,7 +414,7 @@ impl Driver for Live {
         Ok(KernelHandle(put(&self.kernels, (code, kernel))))
     }
 
-    fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused> {
+    fn launch(&self, launch: &KernelLaunch) -> Result<(), DriverFailure> {
         let kernels = self.kernels.borrow();
         let (_, kernel) = kernels.get(launch.kernel.0).and_then(Option::as_ref).ok_or_else(unknown)?;
         let mut builder = self.stream.launch_builder(kernel);
@@ -434,21 +435,21 @@ impl Driver for Live {
         Ok(())
     }
 
-    fn mark(&self) -> Result<Mark, Refused> {
+    fn record_event(&self) -> Result<Event, DriverFailure> {
         let event = self.stream.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(refused)?;
-        let mut marks = self.marks.borrow_mut();
+        let mut events = self.events.borrow_mut();
         // Each wait creates and forgets events, so their indices are reused.
-        let free = marks.iter().position(Option::is_none).unwrap_or(marks.len());
-        match marks.get_mut(free) {
+        let free = events.iter().position(Option::is_none).unwrap_or(events.len());
+        match events.get_mut(free) {
             Some(slot) => *slot = Some(event),
-            None => marks.push(Some(event)),
+            None => events.push(Some(event)),
         }
-        Ok(Mark(free))
+        Ok(Event(free))
     }
 
-    fn wait(&self, mark: Mark, limit: Option<Duration>) -> Result<bool, Refused> {
-        let marks = self.marks.borrow();
-        let event = marks.get(mark.0).and_then(Option::as_ref).ok_or_else(unknown)?;
+    fn wait(&self, event: Event, limit: Option<Duration>) -> Result<bool, DriverFailure> {
+        let events = self.events.borrow();
+        let event = events.get(event.0).and_then(Option::as_ref).ok_or_else(unknown)?;
         let Some(limit) = limit else { return event.synchronize().map(|()| true).map_err(refused) };
         let start = Instant::now();
         loop {
@@ -465,26 +466,26 @@ impl Driver for Live {
         }
     }
 
-    fn milliseconds(&self, from: Mark, to: Mark) -> Result<f32, Refused> {
-        let marks = self.marks.borrow();
-        let event = |mark: Mark| marks.get(mark.0).and_then(Option::as_ref).ok_or_else(unknown);
+    fn milliseconds(&self, from: Event, to: Event) -> Result<f32, DriverFailure> {
+        let events = self.events.borrow();
+        let event = |event: Event| events.get(event.0).and_then(Option::as_ref).ok_or_else(unknown);
         event(from)?.elapsed_ms(event(to)?).map_err(refused)
     }
 
-    fn forget(&self, mark: Mark) {
-        drop_of(&self.marks, mark.0);
+    fn forget(&self, event: Event) {
+        drop_of(&self.events, event.0);
     }
 
-    fn begin_capture(&self) -> Result<(), Refused> {
+    fn begin_capture(&self) -> Result<(), DriverFailure> {
         self.stream.begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).map_err(refused)
     }
 
-    fn end_capture(&self) -> Result<Graph, Refused> {
+    fn end_capture(&self) -> Result<Graph, DriverFailure> {
         let graph = self.stream.end_capture(CUgraphInstantiate_flags(0)).map_err(refused)?.ok_or_else(unknown)?;
         Ok(Graph(put(&self.graphs, graph)))
     }
 
-    fn replay(&self, graph: Graph) -> Result<(), Refused> {
+    fn replay(&self, graph: Graph) -> Result<(), DriverFailure> {
         let graphs = self.graphs.borrow();
         let graph = graphs.get(graph.0).and_then(Option::as_ref).ok_or_else(unknown)?;
         graph.launch().map_err(refused)
@@ -497,13 +498,13 @@ impl Driver for Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for CudarcDriver {
     fn drop(&mut self) {
         if self.is_given_up.get() {
             // Dropping any of these would wait for work that does not end, or would free memory that this work still
             // uses.
             std::mem::forget((self.context.clone(), self.stream.clone(), self.codes.take(), self.kernels.take()));
-            std::mem::forget((self.marks.take(), self.graphs.take(), self.pinned.take()));
+            std::mem::forget((self.events.take(), self.graphs.take(), self.pinned.take()));
             return;
         }
         // Running work may read pinned memory. A failure needs no handling.

@@ -22,14 +22,14 @@ use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The kernel that combines the split-KV slices: one thread per element of the result.
-pub(super) struct Join {
+pub(super) struct SplitKvCombine {
     /// The matched attention.
     pub(super) problem: Rc<Problem>,
     /// The number of keys per slice.
     pub(super) slice: i64,
 }
 
-impl Join {
+impl SplitKvCombine {
     /// Returns the number of elements of the result.
     fn elements(&self) -> Expr {
         self.problem.batch_count() * self.problem.row_count() * Expr::int(self.problem.width.1)
@@ -42,7 +42,7 @@ impl Join {
     }
 }
 
-impl KernelBody for Join {
+impl KernelBody for SplitKvCombine {
     fn frame(&self) -> Frame<'_> {
         let problem = &*self.problem;
         let mut kept = problem.kept.clone();

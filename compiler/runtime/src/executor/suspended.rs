@@ -27,14 +27,14 @@ pub(super) struct Held {
 
 /// The memory that all suspended calls hold together, and its bound.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct SuspendedMemory {
     held: Held,
     /// The bound in bytes, computed when it is first needed: the memory held then plus three quarters of the memory
     /// available then.
     most: Option<u64>,
 }
 
-impl Room {
+impl SuspendedMemory {
     /// Adds the memory of a call that is suspended until `callee` returns. `callee` runs at a depth of `depth` calls.
     ///
     /// # Errors
@@ -88,21 +88,21 @@ mod tests {
 
     #[test]
     fn room_registers_of_waiting_calls_are_bounded() {
-        let mut room = Room::default();
+        let mut suspended = SuspendedMemory::default();
         let held = Held { registers: MOST_REGISTERS / 4, tensors: 0 };
-        assert!((0..4).all(|_| room.take(held, MANY, name("f")).is_ok()));
-        let error = room.take(held, MANY, name("f")).expect_err("more than there may be");
+        assert!((0..4).all(|_| suspended.take(held, MANY, name("f")).is_ok()));
+        let error = suspended.take(held, MANY, name("f")).expect_err("more than there may be");
         assert!(error.to_string().starts_with("out of memory: `f` is called 1000 calls deep"), "{error}");
-        room.give_back(held);
-        room.give_back(held);
-        assert!(room.take(held, MANY, name("f")).is_ok());
+        suspended.give_back(held);
+        suspended.give_back(held);
+        assert!(suspended.take(held, MANY, name("f")).is_ok());
     }
 
     #[test]
     fn room_tensors_beyond_the_machines_memory_are_an_error() {
-        let mut room = Room::default();
-        assert!(room.take(Held::default(), MANY, name("f")).is_ok());
-        assert!(room.take(Held { registers: 0, tensors: u64::MAX / 2 }, MANY, name("f")).is_err());
+        let mut suspended = SuspendedMemory::default();
+        assert!(suspended.take(Held::default(), MANY, name("f")).is_ok());
+        assert!(suspended.take(Held { registers: 0, tensors: u64::MAX / 2 }, MANY, name("f")).is_err());
     }
 
     #[test]

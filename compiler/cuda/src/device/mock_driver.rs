@@ -1,7 +1,9 @@
 //! A mock driver for tests, without a device: it records its calls, keeps memory on the host, and fails at the calls
 //! that the test chooses. Kernels compute nothing.
 
-use super::driver::{Address, Code, Driver, Graph, KernelHandle, KernelLaunch, Mark, Pinned, Refusal, Refused, Room};
+use super::driver::{
+    Address, Code, Driver, DriverFailure, DriverFailureKind, Event, Graph, KernelHandle, KernelLaunch, MemInfo, Pinned,
+};
 use crate::rules::UNITS;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 /// The mock driver; clones share the state and the recorded calls.
 #[derive(Clone, Debug, Default)]
-pub struct Recorder(Rc<State>);
+pub struct MockDriver(Rc<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -21,19 +23,19 @@ struct State {
     total: Cell<u64>,
     pinned: RefCell<Vec<Vec<u8>>>,
     kernels: RefCell<Vec<String>>,
-    marks: Cell<usize>,
+    events: Cell<usize>,
     graphs: Cell<usize>,
     codes: Cell<usize>,
-    failure: RefCell<Option<(&'static str, Refused)>>,
+    failure: RefCell<Option<(&'static str, DriverFailure)>>,
     is_hanging: Cell<bool>,
 }
 
-impl Recorder {
+impl MockDriver {
     /// Creates a device with `total` bytes of memory.
-    pub fn with_memory(total: u64) -> Recorder {
-        let recorder = Recorder::default();
-        recorder.0.total.set(total);
-        recorder
+    pub fn with_memory(total: u64) -> MockDriver {
+        let mock_driver = MockDriver::default();
+        mock_driver.0.total.set(total);
+        mock_driver
     }
 
     /// Takes the calls recorded since the last call of this function, each as a name and its subject, for example
@@ -42,9 +44,9 @@ impl Recorder {
         self.0.calls.take()
     }
 
-    /// Makes the next call of this name fail: `launch`, `wait`, `copy_down`, `begin_capture`, …
-    pub fn fails_at(&self, call: &'static str, kind: Refusal, message: &str) {
-        *self.0.failure.borrow_mut() = Some((call, Refused { kind, message: message.to_owned() }));
+    /// Makes the next call of this name fail: `launch`, `wait`, `copy_to_host`, `begin_capture`, …
+    pub fn fails_at(&self, call: &'static str, kind: DriverFailureKind, message: &str) {
+        *self.0.failure.borrow_mut() = Some((call, DriverFailure { kind, message: message.to_owned() }));
     }
 
     /// Makes every later kernel run forever, so that waits with a time limit time out.
@@ -57,7 +59,7 @@ impl Recorder {
         self.0.memory.borrow().values().map(|block| block.len() as u64).sum()
     }
 
-    fn note(&self, call: &'static str, about: &str) -> Result<(), Refused> {
+    fn note(&self, call: &'static str, about: &str) -> Result<(), DriverFailure> {
         self.0.calls.borrow_mut().push(format!("{call} {about}").trim_end().to_owned());
         let mut failure = self.0.failure.borrow_mut();
         match failure.take() {
@@ -70,7 +72,7 @@ impl Recorder {
     }
 
     /// Calls `work` with `bytes` bytes of device memory, beginning at `at`.
-    fn with(&self, at: Address, bytes: usize, work: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
+    fn with(&self, at: Address, bytes: usize, work: impl FnOnce(&mut [u8])) -> Result<(), DriverFailure> {
         let mut memory = self.0.memory.borrow_mut();
         let block = memory.range_mut(..=at).next_back();
         let part = block.and_then(|(start, block)| {
@@ -82,16 +84,17 @@ impl Recorder {
                 work(part);
                 Ok(())
             }
-            None => {
-                Err(Refused { kind: Refusal::Lost, message: format!("an access at {at:#x} is outside all memory") })
-            }
+            None => Err(DriverFailure {
+                kind: DriverFailureKind::Lost,
+                message: format!("an access at {at:#x} is outside all memory"),
+            }),
         }
     }
 }
 
-impl Driver for Recorder {
+impl Driver for MockDriver {
     fn name(&self) -> &str {
-        "a recorder"
+        "a mock driver"
     }
 
     fn arch(&self) -> u32 {
@@ -102,16 +105,16 @@ impl Driver for Recorder {
         UNITS
     }
 
-    fn room(&self) -> Result<Room, Refused> {
+    fn mem_info(&self) -> Result<MemInfo, DriverFailure> {
         let total = self.0.total.get();
-        Ok(Room { free: total.saturating_sub(self.allocated()), total })
+        Ok(MemInfo { free: total.saturating_sub(self.allocated()), total })
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Address, Refused> {
+    fn allocate(&self, bytes: usize) -> Result<Address, DriverFailure> {
         self.note("allocate", &bytes.to_string())?;
         let total = self.0.total.get();
         if total > 0 && self.allocated() + bytes as u64 > total {
-            return Err(Refused { kind: Refusal::Memory, message: "out of memory".to_owned() });
+            return Err(DriverFailure { kind: DriverFailureKind::Memory, message: "out of memory".to_owned() });
         }
         let at = self.0.next.get() + 0x1000;
         self.0.next.set(at + bytes as u64);
@@ -124,29 +127,29 @@ impl Driver for Recorder {
         self.0.memory.borrow_mut().remove(&at);
     }
 
-    fn clear(&self, at: Address, bytes: usize) -> Result<(), Refused> {
+    fn clear(&self, at: Address, bytes: usize) -> Result<(), DriverFailure> {
         self.note("clear", &bytes.to_string())?;
         self.with(at, bytes, |part| part.fill(0))
     }
 
-    fn copy_up(&self, from: &[u8], to: Address) -> Result<(), Refused> {
-        self.note("copy_up", &from.len().to_string())?;
+    fn copy_to_device(&self, from: &[u8], to: Address) -> Result<(), DriverFailure> {
+        self.note("copy_to_device", &from.len().to_string())?;
         self.with(to, from.len(), |part| part.copy_from_slice(from))
     }
 
-    fn copy_down(&self, from: Address, to: &mut [u8]) -> Result<(), Refused> {
-        self.note("copy_down", &to.len().to_string())?;
+    fn copy_to_host(&self, from: Address, to: &mut [u8]) -> Result<(), DriverFailure> {
+        self.note("copy_to_host", &to.len().to_string())?;
         self.with(from, to.len(), |part| to.copy_from_slice(part))
     }
 
-    fn pin(&self, bytes: usize) -> Result<Pinned, Refused> {
+    fn pin(&self, bytes: usize) -> Result<Pinned, DriverFailure> {
         self.note("pin", &bytes.to_string())?;
         let mut pinned = self.0.pinned.borrow_mut();
         pinned.push(vec![0; bytes]);
         Ok(Pinned(pinned.len() - 1))
     }
 
-    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), Refused> {
+    fn write_pinned(&self, to: Pinned, bytes: &[u8]) -> Result<(), DriverFailure> {
         self.note("write_pinned", &to.0.to_string())?;
         if let Some(part) = self.0.pinned.borrow_mut().get_mut(to.0).and_then(|all| all.get_mut(..bytes.len())) {
             part.copy_from_slice(bytes);
@@ -154,14 +157,14 @@ impl Driver for Recorder {
         Ok(())
     }
 
-    fn copy_up_pinned(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), Refused> {
-        self.note("copy_up_pinned", &format!("{} {bytes}", from.0))?;
+    fn copy_pinned_to_device(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), DriverFailure> {
+        self.note("copy_pinned_to_device", &format!("{} {bytes}", from.0))?;
         let pinned = self.0.pinned.borrow().get(from.0).cloned().unwrap_or_default();
         self.with(to, bytes, |part| part.copy_from_slice(pinned.get(..bytes).unwrap_or_default()))
     }
 
-    fn copy_down_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), Refused> {
-        self.note("copy_down_pinned", &format!("{} {bytes}", to.0))?;
+    fn copy_to_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), DriverFailure> {
+        self.note("copy_to_pinned", &format!("{} {bytes}", to.0))?;
         let mut pinned = self.0.pinned.borrow_mut();
         self.with(from, bytes, |part| {
             if let Some(all) = pinned.get_mut(to.0).and_then(|all| all.get_mut(..bytes)) {
@@ -170,7 +173,7 @@ impl Driver for Recorder {
         })
     }
 
-    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), Refused> {
+    fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), DriverFailure> {
         self.note("read_pinned", &from.0.to_string())?;
         if let Some(part) = self.0.pinned.borrow().get(from.0).and_then(|all| all.get(..into.len())) {
             into.copy_from_slice(part);
@@ -178,7 +181,7 @@ impl Driver for Recorder {
         Ok(())
     }
 
-    fn load(&self, _: &[u8]) -> Result<Code, Refused> {
+    fn load(&self, _: &[u8]) -> Result<Code, DriverFailure> {
         self.note("load", "")?;
         self.0.codes.set(self.0.codes.get() + 1);
         Ok(Code(self.0.codes.get()))
@@ -188,13 +191,13 @@ impl Driver for Recorder {
         let _ = self.note("unload", &code.0.to_string());
     }
 
-    fn kernel(&self, _: Code, name: &str, _: u32) -> Result<KernelHandle, Refused> {
+    fn kernel(&self, _: Code, name: &str, _: u32) -> Result<KernelHandle, DriverFailure> {
         let mut kernels = self.0.kernels.borrow_mut();
         kernels.push(name.to_owned());
         Ok(KernelHandle(kernels.len() - 1))
     }
 
-    fn launch(&self, launch: &KernelLaunch) -> Result<(), Refused> {
+    fn launch(&self, launch: &KernelLaunch) -> Result<(), DriverFailure> {
         let name = self.0.kernels.borrow().get(launch.kernel.0).cloned().unwrap_or_default();
         let tensors = launch.tensors.iter().map(|tensor| {
             let by = |extents: &[String]| extents.join(" x ");
@@ -205,33 +208,33 @@ impl Driver for Recorder {
         self.note("launch", &format!("{name}{}", tensors.collect::<String>()))
     }
 
-    fn mark(&self) -> Result<Mark, Refused> {
-        self.0.marks.set(self.0.marks.get() + 1);
-        Ok(Mark(self.0.marks.get()))
+    fn record_event(&self) -> Result<Event, DriverFailure> {
+        self.0.events.set(self.0.events.get() + 1);
+        Ok(Event(self.0.events.get()))
     }
 
-    fn wait(&self, _: Mark, limit: Option<Duration>) -> Result<bool, Refused> {
+    fn wait(&self, _: Event, limit: Option<Duration>) -> Result<bool, DriverFailure> {
         self.note("wait", "")?;
         Ok(limit.is_none() || !self.0.is_hanging.get())
     }
 
-    fn milliseconds(&self, _: Mark, _: Mark) -> Result<f32, Refused> {
+    fn milliseconds(&self, _: Event, _: Event) -> Result<f32, DriverFailure> {
         Ok(1.0)
     }
 
-    fn forget(&self, _: Mark) {}
+    fn forget(&self, _: Event) {}
 
-    fn begin_capture(&self) -> Result<(), Refused> {
+    fn begin_capture(&self) -> Result<(), DriverFailure> {
         self.note("begin_capture", "")
     }
 
-    fn end_capture(&self) -> Result<Graph, Refused> {
+    fn end_capture(&self) -> Result<Graph, DriverFailure> {
         self.note("end_capture", "")?;
         self.0.graphs.set(self.0.graphs.get() + 1);
         Ok(Graph(self.0.graphs.get()))
     }
 
-    fn replay(&self, graph: Graph) -> Result<(), Refused> {
+    fn replay(&self, graph: Graph) -> Result<(), DriverFailure> {
         self.note("replay", &graph.0.to_string())
     }
 
