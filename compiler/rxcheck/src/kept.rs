@@ -110,8 +110,8 @@ fn follow(
     }
 }
 
-/// Returns the smallest range of `old` that differs, and its replacement in `new`; `None` if they are equal. For
-/// example, `abc` and `axc` give `(1..2, "x")`.
+/// Returns the smallest range of `old` that differs, and its replacement in `new`; `None` if they are equal.
+/// For example, `abc` and `axc` give `(1..2, "x")`.
 fn difference<'n>(old: &str, new: &'n str) -> Option<(Range<usize>, &'n str)> {
     let front = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     if front == old.len() && front == new.len() {

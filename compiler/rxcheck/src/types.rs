@@ -37,7 +37,11 @@ fn object(source: &Source<'_>, row: &TypeRow) -> String {
     rx_report::json_line(&row) + "\n"
 }
 
-/// Formats `path:line:column: kind function.name: struct info`; inferred types are marked.
+/// Formats `path:line:column: kind function.name: struct info`; inferred types are marked. For example:
+///
+/// ```text
+/// net.rx:7:9: binding main.lv: R.Tensor((2, 3), dtype="float32")  # inferred
+/// ```
 fn line(source: &Source<'_>, row: &TypeRow) -> String {
     let position = source.position(row.span.start as usize);
     let origin = if row.inferred { "  # inferred" } else { "" };

@@ -21,7 +21,8 @@ const MOST_LINES: usize = 48;
 /// The most operators named for a run of steps that change nothing.
 const MOST_NAMES: usize = 4;
 
-/// A position `FILE:LINE` or `FILE:LINE:COLUMN`; lines and columns count from 1.
+/// A position `FILE:LINE` or `FILE:LINE:COLUMN`; lines and columns count from 1. The path may contain colons:
+/// for example, `C:\net.rx:12` is line 12 of `C:\net.rx`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     path: PathBuf,
@@ -48,8 +49,8 @@ impl FromStr for Position {
     }
 }
 
-/// A value of `--dim`: an axis, `dtype` or `rank`. For a field of a tuple it follows the field's index and a dot
-/// (`1.0`).
+/// A value of `--dim`: an axis, `dtype` or `rank`. For a field of a tuple it follows the field's index and a dot.
+/// For example, `1.0` is axis 0 of field 1, and `1.dtype` is the dtype of field 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part(Asked);
 
@@ -184,7 +185,8 @@ fn line_of(source: &Source<'_>, span: Span) -> u32 {
     source.position(span.start as usize).line
 }
 
-/// Formats a run of steps that change nothing: `lines 31 to 12: 9 operators keep axis 2 (R.nn.relu, R.add)`.
+/// Formats a run of steps that change nothing, for example
+/// `lines 31 to 12: 9 steps change nothing (R.nn.relu, R.add)`.
 fn kept_line(source: &Source<'_>, steps: &[Step<Span>]) -> String {
     let mut names: Vec<String> = Vec::new();
     for step in steps {

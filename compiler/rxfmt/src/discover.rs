@@ -12,13 +12,14 @@ use rx_settings::{Finder, SettingsFile, Unreadable};
 #[derive(Default)]
 pub struct Found {
     /// Names of files, each once, in the order of the command line and sorted within a folder; `-` is standard input.
+    /// For example, if the current folder has `a.rx` and `nets/b.rx`, the arguments `nets .` give `nets/b.rx`, `a.rx`.
     pub files: Vec<String>,
     /// One line for each mistake in an `rx.toml`, and for each folder or `rx.toml` that cannot be read.
     pub problems: Vec<String>,
 }
 
-/// Finds the files to format for the `names` of the command line: folders are searched as `rxcheck` searches them, other names are
-/// files.
+/// Finds the files to format for the `names` of the command line: folders are searched as `rxcheck` searches them,
+/// other names are files.
 pub fn discover(names: &[String]) -> Found {
     let mut search = Search { finder: Finder::nearest(), found: Found::default(), seen: HashSet::new() };
     for name in names {

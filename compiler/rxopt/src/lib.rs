@@ -119,7 +119,9 @@ fn given_constants(files: &[PathBuf]) -> Result<GivenConstants, Failure> {
     Ok(given)
 }
 
-/// Writes a numbered file for each pass to a folder (`--dump`).
+/// Writes a numbered file for each pass to a folder (`--dump`). For example,
+/// `--passes FoldConstant,DeadCodeElimination` writes `00-input.rx`, `01-FoldConstant.rx` and
+/// `02-DeadCodeElimination.rx`.
 struct Dump<'a> {
     folder: &'a Path,
     written: usize,

@@ -210,7 +210,11 @@ fn signature_changed(pass: &str, function: Name, before: Stage<'_>, after: Stage
     drawn(&format!("before {pass}"), before.text, &note(format!("{pass} removes `{function}`"), span))
 }
 
-/// Formats the result of comparing a function's values.
+/// Formats the result of comparing a function's values. For example:
+///
+/// ```text
+/// FoldConstant: `main`: the values agree, the worst difference is 1.192e-7
+/// ```
 fn said(pass: &str, (function, verdict): (Name, Verdict)) -> Result<String, Failure> {
     match verdict {
         Verdict::Same(worst) => {

@@ -30,7 +30,8 @@ pub struct Leaf<'f> {
     pub ty: &'f StructInfo,
 }
 
-/// Returns all parameters of a function in order, with tuples expanded into their fields.
+/// Returns all parameters of a function in order, with tuples expanded into their fields. For example, a parameter `t`
+/// of type `R.Tuple(A, R.Tuple(B, C))`, where `A`, `B` and `C` are tensors, gives `t.0`, `t.1.0` and `t.1.1`.
 pub fn leaves(function: &Function) -> Vec<Leaf<'_>> {
     fn of<'f>(leaf: Leaf<'f>, leaves: &mut Vec<Leaf<'f>>) {
         let Leaf { at, path, ty } = leaf;
@@ -118,7 +119,11 @@ impl Missing {
     }
 
     /// The error message, and the index of the first parameter that needs a missing dim. The editor parses the `--dim`
-    /// flags in the message.
+    /// flags in the message. For example:
+    ///
+    /// ```text
+    /// the dim n of parameter `x` is not known: say --dim n=…, or give the parameter an array
+    /// ```
     fn message(&self) -> Option<(String, usize)> {
         if self.params.is_empty() {
             return None;
@@ -236,7 +241,9 @@ impl<'s> Reader<'s> {
         })
     }
 
-    /// Binds symbolic dims to `extents`; `unit` is the word for an extent in messages ("axis", "number").
+    /// Binds symbolic dims to `extents`; `unit` is the word for an extent in messages ("axis", "number"). For example,
+    /// the dims `(n, 4)` and the extents `[2, 4]` bind `n` to 2; the extents `[2, 5]` give the error
+    /// `axis 1 must be 4`.
     ///
     /// # Errors
     /// If a dim already has another value, or is a constant that differs.

@@ -25,7 +25,7 @@ pub struct Given {
     pub unused: Vec<(String, Vec<String>)>,
 }
 
-/// Replaces every character that cannot be in an identifier by `_`.
+/// Replaces every character that cannot be in an identifier by `_`. For example, `layer.0-w` becomes `layer_0_w`.
 fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }

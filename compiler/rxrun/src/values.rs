@@ -126,7 +126,8 @@ impl Observer for Values {
     }
 }
 
-/// Describes a value, with tuples expanded into their fields. Functions are left out.
+/// Describes a value, with tuples expanded into their fields. Functions are left out. For example, the value
+/// `((a, b), c)` gives parts with the paths `.0.0`, `.0.1` and `.1`.
 fn describe(value: Output, path: String, parts: &mut Vec<Part>) {
     let content = match value {
         Output::Tensor(tensor) => Content::Tensor(Described::of(&tensor)),

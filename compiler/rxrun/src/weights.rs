@@ -132,7 +132,8 @@ fn same(dim: &Dim, extent: i64, dims: &mut NameMap<i64>) -> bool {
     }
 }
 
-/// Returns the name of a tuple's field: the variable that is bound to it, otherwise `tuple.index`.
+/// Returns the name of a tuple's field: the variable that is bound to it, otherwise `tuple.index`. For example, if the
+/// body has `w = params[0]` and does not bind field 1, the names are `w` and `params.1`.
 fn field_name(transform: &Function, tuple: Name, at: usize) -> Name {
     let bound = transform.body.bindings.iter().find_map(|binding| match &binding.kind {
         BindingKind::Value { variable, value, .. } => match &value.kind {

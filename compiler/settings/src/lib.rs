@@ -106,7 +106,8 @@ impl Settings {
     }
 
     /// Converts a path to the form that patterns match: relative to [`Settings::root`] if it is below it, otherwise
-    /// absolute.
+    /// absolute. For example, with the root `/project`, `/project/nets/a.rx` becomes `nets/a.rx`, and `/tmp/a.rx`
+    /// stays.
     fn relative(&self, path: &Path) -> PathBuf {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         path.strip_prefix(&self.root).map(Path::to_owned).unwrap_or(path)

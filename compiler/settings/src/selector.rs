@@ -23,6 +23,7 @@ pub enum Selector {
 
 impl Selector {
     /// Returns how specifically the selector names the code, a larger number is more specific; `None` if it does not.
+    /// For example, `RX0651` has 4 by itself, 2 by `RX06`, 0 by `all`, and `None` by `RX02`.
     pub fn closeness(self, code: Code) -> Option<u8> {
         match self {
             Selector::All => Some(0),

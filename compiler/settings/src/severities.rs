@@ -51,7 +51,9 @@ impl Choice {
         selectors.iter().filter_map(|selector| selector.closeness(code)).max()
     }
 
-    /// Returns whether the code is selected explicitly, and whether it is reported at all.
+    /// Returns whether the code is selected explicitly, and whether it is reported at all. For example, if `select` is
+    /// `RX0651` and `ignore` is `RX06`, only RX0651 is reported; if `select` is `RX06` and `ignore` is `RX0651`, the
+    /// other codes of `RX06` are.
     fn of(&self, code: Code) -> (bool, bool) {
         let (selected, ignored) = (Choice::closeness(&self.select, code), Choice::closeness(&self.ignore, code));
         let reported = match ignored {

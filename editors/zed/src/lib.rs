@@ -12,6 +12,7 @@ impl zed::Extension for Rx {
     }
 
     /// Returns the command of the server: the setting `lsp.rx-lsp.binary`, otherwise the `rx-lsp` in `PATH`.
+    /// For example, `{"lsp": {"rx-lsp": {"binary": {"path": "/opt/rx/rx-lsp"}}}}` starts `/opt/rx/rx-lsp --stdio`.
     fn language_server_command(&mut self, server: &LanguageServerId, worktree: &Worktree) -> Result<zed::Command> {
         let binary = LspSettings::for_worktree(server.as_ref(), worktree)?.binary;
         let (path, arguments, own) = match binary {

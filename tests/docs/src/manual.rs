@@ -41,7 +41,7 @@ fn section(mut command: Command) -> String {
     section
 }
 
-/// Formats an argument as it is typed: `-o, --output <FILE>`.
+/// Formats an argument as it is typed, for example `-o, --output <FILE>`.
 fn spelling(arg: &Arg) -> String {
     arg.to_string()
         .split_once("--")

@@ -92,7 +92,8 @@ pub fn run(data: &[u8]) {
     assert_like_new(&workspace, file, &text, kind);
 }
 
-/// Decodes an edit of `text`: the range to replace, and the new text.
+/// Decodes an edit of `text`: the range to replace, and the new text. For example, `[0, 0x80, 0, 0, 0, 0, 0]` inserts
+/// the first snippet, `(`, in the middle of the text, and `[3, 0, 0, 0, 0, 0, 0]` deletes the first line.
 fn decode(edit: &[u8; 7], text: &str) -> (Range<usize>, String) {
     let [subject, place_high, place_low, length, from_high, from_low, snippet] = edit.map(usize::from);
     let at = |high: usize, low: usize| text.floor_char_boundary((high << 8 | low) * text.len() / 0x10000);

@@ -68,6 +68,7 @@ fn main_of(params: &[String], ty: &str, lines: &[String], result: &str) -> Strin
 }
 
 /// Returns `main` with the lines `v1 = step(v0)`, `v2 = step(v1)`, …; `step` gets the number of the previous variable.
+/// For example, [`unary`] of size 2 has the lines `v1 = R.exp(v0)` and `v2 = R.nn.relu(v1)`.
 fn steps(size: usize, ty: &str, step: impl Fn(usize) -> Vec<String>) -> String {
     let lines: Vec<String> = (0..size).flat_map(step).collect();
     main_of(&["v0".to_owned()], ty, &lines, &format!("v{size}"))

@@ -75,6 +75,7 @@ fn script(path: &str, arguments: &[OsString]) -> Result<(), ExitCode> {
     run("bash", [path.into()].iter().chain(arguments))
 }
 
+/// Runs a task. For example, `cargo xtask editors neovim` runs `bash tests/editors/run.sh neovim`.
 fn task(task: Task) -> Result<(), ExitCode> {
     match task {
         Task::Check { full: false } => script(".ci/run", &[]),

@@ -157,7 +157,8 @@ fn printed(document: &Document, kind: FileKind) -> HashMap<Function, String> {
     functions
 }
 
-/// Returns the text of a segment without comments, and without lines that become empty.
+/// Returns the text of a segment without comments, and without lines that become empty. For example, the lines
+/// `# a copy` and `y = x  # of x` become the line `y = x`.
 fn without_comments(segment: &Segment) -> String {
     let text = segment.text();
     let mut code = String::with_capacity(text.len());
@@ -202,6 +203,8 @@ type Key = (Option<Function>, Option<&'static str>, Code);
 
 /// Returns the errors of `now` that `before` did not have, and the number of the others. Two errors are the same if
 /// function, binding and code are equal. If a pass renamed the function or binding, code and message must be equal.
+/// For example, an RX0301 of binding `lv1` in `main` is not new if `before` has one of the same binding, even if its
+/// message changed.
 fn new_errors(before: Option<&Phase>, now: &Phase) -> (Vec<Found>, usize) {
     let key = |found: &Found| -> Key {
         let function = found.function.as_ref();

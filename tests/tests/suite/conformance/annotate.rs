@@ -84,7 +84,8 @@ fn annotations_are_those_inferred(set: &CaseSet) {
     all.must_be_complete();
 }
 
-/// Returns the annotations of a text: the names and types of bindings `name: type`.
+/// Returns the annotations of a text: the names and types of bindings `name: type`. For example, the line
+/// `lv: R.Tensor((2,), dtype="float32") = R.exp(x)` gives `lv` and `R.Tensor((2,), dtype="float32")`.
 fn annotations(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().filter_map(|line| {
         let (head, _) = line.trim().split_once(" = ")?;

@@ -14,7 +14,13 @@ struct Row {
     line: Option<usize>,
 }
 
-/// Reads the columns `file, verdict, kind, line` of a table; further columns are for readers.
+/// Reads the columns `file, verdict, kind, line` of a table; further columns are for readers. For example, these rows
+/// expect one error in line 10 of the first file, and none in the second:
+///
+/// ```text
+/// conv1x1_annotation.rx  error  annotation-shape-mismatch  10
+/// conv1x1_batch.rx       clean  -                          -
+/// ```
 fn rows(path: &Path) -> Vec<Row> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let rows = text.lines().skip(1).filter_map(|line| {

@@ -9,7 +9,7 @@ use rx_tests::types::same_text;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the operators that at least one model calls.
+/// Returns the operators that at least one model calls. For example, the text `R.nn.relu(x)` has `relax.nn.relu`.
 fn operators_of_models(folder: &std::path::Path) -> BTreeSet<String> {
     let mut paths = cases::files(&folder.join("models"), "rx");
     paths.extend(cases::files(&folder.join("models"), "py"));
