@@ -21,10 +21,10 @@ The code and the name of a diagnostic never change their meaning. The severity i
 const REMARK: &str = "<!-- `cargo run -p rx-docs` writes this head and the last section; a test compares. -->";
 
 /// The sections of a page about a mistake in a text, in order.
-pub const SECTIONS: [&str; 5] = ["What it means", "Wrong", "Right", "How to fix it", SILENCE];
+pub const SECTIONS: [&str; 5] = ["Meaning", "Wrong", "Right", "How to fix it", SILENCE];
 
 /// The sections of a page about a mistake that is not in a text, such as a failed run or a file that is not text.
-pub const ELSEWHERE: [&str; 4] = ["What it means", "Where it occurs", "How to fix it", SILENCE];
+pub const ELSEWHERE: [&str; 4] = ["Meaning", "Where it occurs", "How to fix it", SILENCE];
 
 const SILENCE: &str = "How to silence it";
 
