@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_name_the_line_and_what_was_found() {
+    fn differences_name_the_line_and_the_finding() {
         let wrong = MARKDOWN.replace("undefined-name] 21", "undefined-name] 20").replace("(2,), dtype", "(3,), dtype");
         let wanted = "add.md:3 Addition\n    \
             line 7: unexpected error: [undefined-name] 21 \"`z` is not defined\"\n    \

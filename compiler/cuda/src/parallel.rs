@@ -72,7 +72,7 @@ fn by_declaration(
     accesses: &Accesses,
     is_uniform: &dyn Fn(VarId) -> bool,
 ) -> Vec<bool> {
-    if !accesses.reads_only_what_is_written_beside() {
+    if !accesses.reads_only_own_writes() {
         return Vec::new();
     }
     let (spatial, others): (Vec<_>, Vec<_>) = block.iters.iter().partition(|iter| iter.kind == IterKind::Spatial);
@@ -160,7 +160,7 @@ impl Accesses {
 
     /// Whether every load from a written buffer has the indices of a store to it, and no index of a store is loaded
     /// from a buffer.
-    fn reads_only_what_is_written_beside(&self) -> bool {
+    fn reads_only_own_writes(&self) -> bool {
         let is_store = |load: &(BufferId, Vec<Expr>)| self.stores.contains(load);
         let reads = self.loads.iter().filter(|(buffer, _)| self.written.contains(buffer)).all(is_store);
         let mut stores = self.stores.iter().filter(|(buffer, _)| self.written.contains(buffer));

@@ -248,7 +248,7 @@ impl Task<'_> {
     /// Whether a statement that runs after the first `taken` remaining ones uses the buffer. The statements of a host
     /// loop run again. So if the buffer is an intermediate result in global memory whose contents survive an iteration
     /// of the loop, all statements of the loop count, also earlier ones and the taken ones.
-    pub(crate) fn is_used_behind(&self, taken: usize, buffer: BufferId) -> bool {
+    pub(crate) fn is_used_after(&self, taken: usize, buffer: BufferId) -> bool {
         let (of, at) = self.of;
         // The contents of shared and local memory do not survive the launch.
         let stays = self.is_temporary(buffer) && self.func.buffer(buffer).scope == Scope::Global;

@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_is_what_is_declared() {
+    fn result_has_the_declared_type() {
         assert_eq!(infer("call_tir", &[("out_ty", types(&["2 n:int8"]))]), Ok(ty("2 n:int8")));
         let pair = infer("call_dps_packed", &[("out_ty", types(&["2:int8", "3:int8"]))]);
         assert_eq!(pair, Ok(StructInfo::tuple([ty("2:int8"), ty("3:int8")])));

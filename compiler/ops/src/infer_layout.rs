@@ -234,7 +234,7 @@ pub(crate) fn places(layout: &Layout, axes: &[usize]) -> Option<Vec<usize>> {
 /// Returns the layout of a tensor of rank `ndim` whose last axes are ordered as in `layout`, with the other axes in
 /// order before them. For example, `BA` for rank 4 gives `ABDC`. Returns `None` if `ndim` is less than the rank of
 /// `layout` (TVM's `FollowDecision`).
-pub(crate) fn behind_others(layout: &Layout, ndim: usize) -> Option<Layout> {
+pub(crate) fn with_new_last_axes(layout: &Layout, ndim: usize) -> Option<Layout> {
     let own = Layout::initial(layout.letters().count())?;
     let all = Layout::initial(ndim)?;
     let (front, last) = all.text().split_at_checked(ndim.checked_sub(own.ndim())?)?;
@@ -283,7 +283,7 @@ pub(crate) fn along(call: &LayoutCall<'_>, layout: Layout, operands: &[&'static 
 
 #[cfg(test)]
 mod tests {
-    use super::{Laid, behind_others, letter, places};
+    use super::{Laid, letter, places, with_new_last_axes};
     use crate::layout::Layout;
     use crate::tests::ty;
     use rx_base::name::name;
@@ -300,8 +300,8 @@ mod tests {
         assert_eq!(places(&laid, &[2, 3, 0]), Some(vec![1, 2, 0]));
         // A split axis has no single position, although its outer part has one.
         assert_eq!(places(&laid, &[1]), None);
-        assert_eq!(behind_others(&layout("BA"), 4), Some(layout("ABDC")));
-        assert_eq!(behind_others(&layout("ABC"), 2), None);
+        assert_eq!(with_new_last_axes(&layout("BA"), 4), Some(layout("ABDC")));
+        assert_eq!(with_new_last_axes(&layout("ABC"), 2), None);
     }
 
     #[test]

@@ -396,14 +396,14 @@ mod tests {
     }
 
     #[test]
-    fn t_has_what_tvm_has() {
+    fn t_has_the_members_of_tvm() {
         let function =
             "def f(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.exq(A[1]) + T.frobnicate(A[2]) + T.f32x4(0)\n";
         assert_eq!(found("", function), ["error: `T` has no `exq`", "error: `T` has no `frobnicate`"]);
     }
 
     #[test]
-    fn t_has_what_older_releases_had() {
+    fn t_has_the_members_of_older_releases() {
         let function =
             "def f(A: T.Buffer((4,), \"float32\")):\n    T.simdgroup_load(A.data, 0)\n    x = T.e4m3_float8x4()\n";
         assert_eq!(found("", function), Vec::<String>::new());

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn atoms_and_what_follows_them() {
+    fn atoms_and_their_suffixes() {
         assert_eq!(
             statement("R.nn.conv2d(x, w, strides=[1, 1], *a, **b)[0].f()"),
             "R.nn.conv2d(x, w, strides=list(1, 1), *a, **b)[0].f()"

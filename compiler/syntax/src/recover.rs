@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_headers_keep_what_can_be_read() {
+    fn broken_headers_keep_their_readable_parts() {
         assert_eq!(statement("def f(x: T, y T, z: R.Any) -> :"), "def f[](x: T = -; y: - = -; z: R.Any = -) -> ‹›");
         assert_eq!(statement("def f(x: T((1, 2), y: T) -> T:"), "def f[](x: T(tuple(1, 2)) = -; y: T = -) -> T");
         assert_eq!(statement("def f(x"), "def f[](x: - = -) -> -");

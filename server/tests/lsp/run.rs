@@ -455,7 +455,7 @@ fn invalid_run_requests_are_refused() {
 }
 
 #[test]
-fn the_real_rxrun_runs_what_is_in_the_editor() {
+fn real_rxrun_runs_the_text_of_the_editor() {
     let beside =
         Path::new(env!("CARGO_BIN_EXE_rx-lsp")).with_file_name(format!("rxrun{}", std::env::consts::EXE_SUFFIX));
     if !beside.is_file() {

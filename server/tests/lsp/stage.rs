@@ -37,7 +37,7 @@ fn a_stage_is_of_the_module_around_the_position() {
 }
 
 #[test]
-fn the_function_around_a_position_is_shown_as_it_stands_in_the_editor() {
+fn function_at_a_position_is_shown_with_the_text_of_the_editor() {
     let mut bench = Bench::plain("emit");
     bench.client.open(URI, 1, TEXT);
     bench.client.change(URI, 2, json!([change((21, 8), (21, 13), "last")]));

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_returns_what_the_work_returned() {
+    fn clock_returns_the_result_of_the_work() {
         let (sum, _) = thread_cpu_time(|| (0..1000_u64).sum::<u64>());
         assert_eq!(sum, 499_500);
     }

@@ -132,7 +132,7 @@ impl Epilogue {
             let step = &mut before[at];
             let reads = |later: &Step| later.value.as_ref().is_some_and(|value| reads(value, step.buffer));
             step.is_held = behind.iter().any(reads);
-            step.is_stored = !task.is_temporary(step.buffer) || task.is_used_behind(epilogue.taken, step.buffer);
+            step.is_stored = !task.is_temporary(step.buffer) || task.is_used_after(epilogue.taken, step.buffer);
         }
         epilogue
     }
@@ -318,7 +318,7 @@ impl Epilogue {
     /// Returns the buffers that are not passed to the second kernel of a split reduction. That kernel adds the partial
     /// sums of the first `own` statements and computes the epilogue, so it needs neither the buffers that never reach
     /// memory nor those that only these statements use, other than the front's result.
-    pub(crate) fn kept_behind(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
+    pub(crate) fn kept_after(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
         let mut kept = self.kept();
         let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);
         let (own, behind) = statements.split_at(own.min(statements.len()));

@@ -44,7 +44,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let ranking = Ranking::of(&nest, task.func)?;
     let stores =
         task.nest(1).map_err(|_| Declined::because("requires a store by rank after the ranking; found none"))?;
-    if !task.is_temporary(ranking.buffer) || task.is_used_behind(2, ranking.buffer) {
+    if !task.is_temporary(ranking.buffer) || task.is_used_after(2, ranking.buffer) {
         let name = task.func.buffer(ranking.buffer).name;
         return Err(Declined::because(format!("requires ranks `{name}` as an intermediate result; found another use")));
     }

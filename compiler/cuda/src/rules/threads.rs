@@ -98,7 +98,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut tree = tree::of(&mut func, &launch, &varying, &statements)?;
     let mut buffers = compact::compact(&mut func, &launch, &task.of.0.temporaries, &mut tree)?;
     for buffer in &buffers {
-        let is_outside = task.is_used_behind(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
+        let is_outside = task.is_used_after(taken, buffer.id) || func.buffer_params().any(|one| one == buffer.id);
         if is_outside {
             let name = func.buffer(buffer.id).name;
             return Err(Declined::because(format!(

@@ -50,7 +50,7 @@ fn run(body: &str, order: Order) -> Option<Result<Vec<i32>, SimulatorError>> {
 }
 
 #[test]
-fn shared_memory_barriers_and_shuffles_do_what_they_do_on_a_device() {
+fn shared_memory_barriers_and_shuffles_behave_as_on_a_device() {
     let body = "
     __shared__ int part[256];
     part[t] = t;

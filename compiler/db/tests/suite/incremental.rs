@@ -154,7 +154,7 @@ proptest! {
     })]
 
     #[test]
-    fn edits_give_what_a_fresh_check_gives(which in 0..TEXTS.len(), edits in prop::collection::vec(edit(), 1..14)) {
+    fn edits_give_the_results_of_a_fresh_check(which in 0..TEXTS.len(), edits in prop::collection::vec(edit(), 1..14)) {
         let mut text = TEXTS[which].to_owned();
         let mut workspace = Workspace::new();
         let file = workspace.add(&text, FileKind::Rx);

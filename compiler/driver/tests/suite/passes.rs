@@ -140,7 +140,7 @@ const THREE_WAYS: &[&str] = &["LegalizeOps", "FuseOps", "FuseTIR"];
 const TVM_DIFFERS: &[(&str, &str)] = &[];
 
 #[test]
-fn kernels_of_passes_and_of_tvm_compute_what_the_text_before_does() {
+fn kernels_of_passes_and_of_tvm_compute_the_values_of_the_text() {
     let folder = std::env::var_os("RX_CASES").map(PathBuf::from);
     let Some(text) = folder.and_then(|folder| std::fs::read_to_string(folder.join("cases/passes.jsonl")).ok()) else {
         println!("skipped: RX_CASES names no folder with cases/passes.jsonl");

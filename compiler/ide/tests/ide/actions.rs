@@ -182,7 +182,7 @@ fn spellings() -> [(&'static str, String); 3] {
 }
 
 #[test]
-fn the_action_gives_what_the_pass_gives() {
+fn action_gives_the_result_of_the_pass() {
     let calls = "    @R.function
     def other(x: R.Tensor((4, 8), dtype=\"float32\"), w: R.Tensor((5, 8), dtype=\"float32\")) -> R.Tensor((4, 5), dtype=\"float32\"):
         cls = Module

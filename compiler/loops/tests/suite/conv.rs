@@ -172,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(11), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn steps_compute_what_the_function_computes(spec in conv()) {
+    fn steps_keep_the_values_of_the_function(spec in conv()) {
         let func = build(&spec);
         let dims = [("n", spec.batch), ("h", spec.size[0]), ("w", spec.size[1])];
         let wanted = support::outcome(&func, &dims, 3);

@@ -122,7 +122,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(7), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn steps_compute_what_the_function_computes(spec in matmul()) {
+    fn steps_keep_the_values_of_the_function(spec in matmul()) {
         let func = build(&spec);
         let dims = [("m", spec.m), ("n", spec.n), ("k", spec.k)];
         let scheduled = schedule(&func);

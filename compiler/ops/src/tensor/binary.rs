@@ -5,7 +5,7 @@ use super::values::binary as values;
 use crate::broadcast::broadcast_shapes;
 use crate::call::{CallInfo, ParamPlace, Problem};
 use crate::cost::Cost;
-use crate::infer_layout::{Laid, LaidOut, LayoutCall, behind_others};
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, with_new_last_axes};
 use crate::layout::Layout;
 use crate::operands::{Element, clash, tensor_type};
 use crate::schema::{Param, ParamKind, Schema, Traits};
@@ -144,7 +144,7 @@ fn layouts(call: &LayoutCall<'_>) -> Option<LaidOut> {
         return Some(LaidOut::result(Laid::Tensor(layout.clone())).of(many, layout));
     }
     let own = if of_few.is_plain() { of_few.clone() } else { call.whole(few)? };
-    let all = behind_others(&own, left_ndim.max(right_ndim))?;
+    let all = with_new_last_axes(&own, left_ndim.max(right_ndim))?;
     Some(LaidOut::result(Laid::Tensor(all.clone())).of(few, &own).of(many, &all))
 }
 

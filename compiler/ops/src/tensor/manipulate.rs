@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn squeeze_removes_what_may_be_one() {
+    fn squeeze_removes_dims_that_may_be_one() {
         let squeeze = |x: &str, axes: &[i64]| infer("squeeze", &[("x", tensor(x)), ("axis", numbers(axes))]);
         let squeeze_all = |x: &str| infer("squeeze", &[("x", tensor(x))]);
         assert_eq!(squeeze("a 1 b:int8", &[1]), Ok(ty("a b:int8")));

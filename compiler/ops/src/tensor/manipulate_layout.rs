@@ -8,7 +8,7 @@
 //! Reference: TVM src/relax/op/tensor/manipulate.cc.
 
 use crate::axes::{normalize_axes, normalize_axis};
-use crate::infer_layout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, behind_others, letter, place, places};
+use crate::infer_layout::{Laid, LaidOut, LayoutCall, axes_attr, axis_attr, letter, place, places, with_new_last_axes};
 use crate::layout::Layout;
 use rx_base::Dim;
 use rx_ir::Attr;
@@ -91,6 +91,6 @@ pub(super) fn tile(call: &LayoutCall<'_>) -> Option<LaidOut> {
     };
     let moved: Vec<i64> = layout.letters().map(along).collect::<Option<_>>()?;
     let repeats = front.iter().chain(&moved).map(|count| Attr::Int((*count).into())).collect();
-    let result = behind_others(&layout, layout.ndim().checked_add(added)?)?;
+    let result = with_new_last_axes(&layout, layout.ndim().checked_add(added)?)?;
     Some(LaidOut::result(Laid::Tensor(result)).of("data", &layout).with("repeats", Attr::List(repeats)))
 }

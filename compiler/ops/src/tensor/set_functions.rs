@@ -99,7 +99,7 @@ mod tests {
     use rx_ir::StructInfo;
 
     #[test]
-    fn unique_gives_what_is_asked_for() {
+    fn unique_gives_the_requested_results() {
         let all = || vec![("return_index", int("1")), ("return_inverse", flag(true)), ("return_counts", int("1"))];
         let unique = |x: &str, rest: Vec<(&'static str, Given)>| {
             let mut args = vec![("x", tensor(x))];

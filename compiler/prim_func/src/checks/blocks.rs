@@ -131,7 +131,7 @@ impl<'t> Blocks<'t> {
 
     /// Whether a buffer was allocated after a step of the path. Then each iteration of the step has a separate
     /// buffer.
-    pub(super) fn is_allocated_behind(&self, buffer: BufferId, step: usize) -> bool {
+    pub(super) fn is_allocated_inside(&self, buffer: BufferId, step: usize) -> bool {
         self.allocated.get(&buffer).is_some_and(|(steps, _)| *steps > step)
     }
 

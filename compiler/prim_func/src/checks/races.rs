@@ -68,7 +68,7 @@ impl<'t> Walk<'t> {
                 }
                 _ => false,
             };
-            concurrent && !self.blocks.is_allocated_behind(buffer, *step)
+            concurrent && !self.blocks.is_allocated_inside(buffer, *step)
         };
         loops.filter(shares).collect()
     }
@@ -212,7 +212,7 @@ impl<'t> Walk<'t> {
             Expr::Load { buffer, indices, .. } => {
                 let same: Vec<Option<bool>> = indices.iter().map(part).collect();
                 let private = self.trace.func.buffer(*buffer).scope == Memory::Local
-                    || self.blocks.is_allocated_behind(*buffer, step);
+                    || self.blocks.is_allocated_inside(*buffer, step);
                 match all(&same) {
                     Some(true) if private => None,
                     answer => answer,
@@ -232,7 +232,7 @@ impl<'t> Walk<'t> {
         let (Some(block), Some(element)) = (self.blocks.innermost(), &access.element) else { return };
         let first = block.first_step;
         let shared = self.trace.func.buffer(access.buffer).scope == Memory::Global
-            && !self.blocks.is_allocated_behind(access.buffer, first);
+            && !self.blocks.is_allocated_inside(access.buffer, first);
         // A buffer that the block declares to read and write is meant to be updated in each iteration.
         if self.blocks.in_init() || !shared || block.updates(access.buffer) {
             return;

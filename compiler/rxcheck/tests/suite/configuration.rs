@@ -121,7 +121,7 @@ error[RX0202 unknown-operator]: there is no operator `R.nn.rellu`
 }
 
 #[test]
-fn fixes_leave_alone_what_is_not_reported() {
+fn fixes_keep_code_that_is_not_reported() {
     let folder = folder(&[("a.rx", NET), ("rx.toml", "severity = { RX0202 = 'off' }\n")]);
     assert_eq!(rxcheck(&folder, &["--fix", "--unsafe-fixes", "a.rx"]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(folder.path().join("a.rx")).ok().as_deref(), Some(NET));

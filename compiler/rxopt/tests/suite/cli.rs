@@ -124,7 +124,7 @@ fn verified(program: &str, passes: &[&str]) -> String {
 }
 
 #[test]
-fn default_pipeline_keeps_what_training_means() {
+fn default_pipeline_keeps_the_meaning_of_training() {
     let program = "\
 @I.ir_module
 class Module:
@@ -234,7 +234,7 @@ class Module:
 }
 
 #[test]
-fn values_are_verified_and_what_cannot_be_run_is_named() {
+fn values_are_verified_and_functions_that_cannot_run_are_named() {
     let opaque = "\n    @R.function\n    def opaque(x: R.Any) -> R.Any:\n        return x\n";
     let program = format!("{}{opaque}", program());
     let output = rxopt(&program, &["-", "--verify-values", "--pass", "EliminateCommonSubexpr"]);

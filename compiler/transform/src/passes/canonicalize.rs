@@ -62,9 +62,9 @@ pub(crate) fn canonicalize(function: &mut RelaxFunction) -> Result<(), PassError
 fn apply(plan: &Plan, function: &mut RelaxFunction) -> Result<(), PassError> {
     remove(&mut function.body, plan);
     let touched = touched(&function.body, plan);
-    let variable = |variable: Name| plan.stands_for(variable);
+    let variable = |variable: Name| plan.represents(variable);
     // A variable of a scalar type is also a symbolic dim of the same name, so dims are renamed with the variables.
-    let dim = |symbol: Name| plan.stands_for(symbol).map(Dim::symbol);
+    let dim = |symbol: Name| plan.represents(symbol).map(Dim::symbol);
     let renaming = Renaming { dim: &dim, variable: &variable };
     rename(&mut function.body, &renaming);
     let mut changed: Changed = plan.types().map(|(variable, ty)| (variable, renaming.ty(ty))).collect();
@@ -78,9 +78,9 @@ fn touched(sequence: &Sequence, plan: &Plan) -> NameSet {
     let mut found = NameSet::default();
     walk::each_binding(sequence, &mut |binding| {
         if let BoundValue::Expr(value) = &binding.value
-            && value.variables().iter().any(|used| plan.stands_for(*used).is_some())
+            && value.variables().iter().any(|used| plan.represents(*used).is_some())
         {
-            found.insert(plan.stands_for(binding.variable).unwrap_or(binding.variable));
+            found.insert(plan.represents(binding.variable).unwrap_or(binding.variable));
         }
     });
     found
@@ -108,7 +108,7 @@ fn remove(sequence: &mut Sequence, plan: &Plan) {
         for binding in &mut block.bindings {
             binding.value.sequences_mut().for_each(|inner| remove(inner, plan));
         }
-        let is_output = |variable: Name| plan.outputs.contains(&plan.stands_for(variable).unwrap_or(variable));
+        let is_output = |variable: Name| plan.outputs.contains(&plan.represents(variable).unwrap_or(variable));
         let bound = block.bindings.iter().map(|binding| binding.variable);
         if let Some(outputs) = &mut block.outputs {
             *outputs = bound.filter(|variable| is_output(*variable)).collect();

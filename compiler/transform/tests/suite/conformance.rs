@@ -207,7 +207,7 @@ fn transformed(steps: &[Step], row: &Value, tally: &mut Tally) -> Result<(), Str
 }
 
 #[test]
-fn passes_make_what_tvm_makes() {
+fn passes_give_the_results_of_tvm() {
     let Some(rows) = cases("passes.jsonl") else {
         println!("skipped: RX_CASES names no folder with cases/passes.jsonl");
         return;
@@ -249,7 +249,7 @@ fn operators_that_follow_layouts_are_those_of_tvm() {
 }
 
 #[test]
-fn passes_refuse_what_tvm_refuses() {
+fn passes_refuse_the_inputs_that_tvm_refuses() {
     let Some(rows) = cases("passes_errors.jsonl") else {
         println!("skipped: RX_CASES names no folder with cases/passes_errors.jsonl");
         return;

@@ -139,7 +139,7 @@ fn level_0_joins_nothing() {
 }
 
 #[test]
-fn a_function_becomes_a_kernel_with_a_buffer_for_what_was_between() {
+fn function_becomes_a_kernel_with_buffers_for_intermediates() {
     let made = apply("FuseOps, FuseTIR", module(CHAIN)).expect("a module");
     let text = print(&made);
     let kernel: Vec<&str> = text.lines().skip_while(|line| !line.contains("def fused_add_exp")).take(16).collect();

@@ -90,7 +90,7 @@ fn lifted_functions_keep_results() {
 }
 
 #[test]
-fn callers_prepare_what_they_pass() {
+fn callers_prepare_their_arguments() {
     let functions = format!(
         "{LINEAR}
 @R.function(private=True)

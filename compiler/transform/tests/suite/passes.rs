@@ -48,7 +48,7 @@ def main(x: T) -> T:
 }
 
 #[test]
-fn effects_stay_and_so_does_what_they_use() {
+fn effects_and_their_operands_stay() {
     let unused = "\
 @R.function(pure=False)
 def main(x: T) -> T:
@@ -137,7 +137,7 @@ def main(x: R.Tensor((3,), dtype=\"float32\")) -> R.Tensor((6,), dtype=\"float32
 }
 
 #[test]
-fn calls_of_private_functions_become_what_they_do() {
+fn calls_of_private_functions_become_their_bodies() {
     let before = "\
 @R.function(private=True)
 def twice(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((n,), dtype=\"float32\"):
@@ -256,7 +256,7 @@ def main(x: R.Tensor(dtype=\"float32\", ndim=1), y: T) -> T:
 }
 
 #[test]
-fn dims_of_casts_are_what_they_are_known_to_be() {
+fn dims_of_casts_become_the_known_dims() {
     let before = "\
 @R.function
 def main(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((n,), dtype=\"float32\"):

@@ -58,7 +58,7 @@ fn fault(text: &str) -> Option<String> {
 }
 
 #[test]
-fn annotations_are_what_was_inferred() {
+fn annotations_are_the_inferred_types() {
     cases::sets().iter().for_each(annotations_are_those_inferred);
 }
 

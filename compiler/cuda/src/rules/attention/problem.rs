@@ -171,7 +171,7 @@ impl Problem {
         }
         let epilogue = epilogue(task, &mut reading, &product, softmax.key, &weighted, at)?;
         for buffer in &buffers {
-            if !task.is_temporary(*buffer) || task.is_used_behind(epilogue.taken, *buffer) {
+            if !task.is_temporary(*buffer) || task.is_used_after(epilogue.taken, *buffer) {
                 let name = task.func.buffer(*buffer).name;
                 return Err(Declined::because(format!(
                     "requires `{name}` to be an intermediate result; found another use"

@@ -46,7 +46,7 @@ impl KernelBody for SplitKvCombine {
     fn frame(&self) -> Frame<'_> {
         let problem = &*self.problem;
         let mut kept = problem.kept.clone();
-        kept.extend(problem.epilogue.kept_behind(&problem.statements, problem.behind));
+        kept.extend(problem.epilogue.kept_after(&problem.statements, problem.behind));
         Frame {
             func: Some(&problem.func),
             work: Some(self.elements() * slices(problem, self.slice)),

@@ -70,7 +70,7 @@ impl Source {
     fn gathered(task: &Task<'_>) -> Option<Source> {
         let (first, second) = (task.nest(0).ok()?, task.nest(1).ok()?);
         let (nest, products) = composed(&first, &second)?;
-        if !task.is_temporary(products) || task.is_used_behind(2, products) {
+        if !task.is_temporary(products) || task.is_used_after(2, products) {
             return None;
         }
         let mut func = task.func.clone();

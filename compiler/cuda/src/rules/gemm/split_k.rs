@@ -42,7 +42,7 @@ impl KernelBody for SplitKReduction {
         Frame {
             func: Some(&problem.func),
             work: Some(elements.clone() * Expr::int(self.slices)),
-            kept: problem.epilogue.kept_behind(&problem.statements, problem.own),
+            kept: problem.epilogue.kept_after(&problem.statements, problem.own),
             own_names: OWN_NAMES,
             ..Frame::new(LaunchShape::threads(elements), &problem.statements)
         }

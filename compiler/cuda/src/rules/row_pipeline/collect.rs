@@ -391,7 +391,7 @@ impl<'f> Builder<'f> {
                 carried.index = carried.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
             }
             stage.target.index = stage.target.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
-            if task.is_temporary(buffer) && !task.is_used_behind(taken, buffer) {
+            if task.is_temporary(buffer) && !task.is_used_after(taken, buffer) {
                 stage.target.is_stored = false;
                 kept.push(buffer);
             }

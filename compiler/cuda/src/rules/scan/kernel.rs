@@ -107,7 +107,7 @@ impl ScanKernel {
 
     /// Opens the loop along the row, unless one iteration covers it. Returns the C texts of an iteration's first column
     /// (`None` if one iteration covers the row) and of the exclusive end.
-    fn open_rounds(&self, printer: &mut Printer<'_, '_, '_>) -> Result<(Option<&'static str>, String), String> {
+    fn open_iterations(&self, printer: &mut Printer<'_, '_, '_>) -> Result<(Option<&'static str>, String), String> {
         let length = printer.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
         if self.is_one_round() {
             return Ok((None, length));
@@ -206,7 +206,7 @@ impl KernelBody for ScanKernel {
             let value = |part: &str| format!("{parts}[{}]", place(part));
             printer.carry_parts(&scan, &self.scanners, (&value, "(int)blockIdx.y"))?;
         }
-        let (start, end) = self.open_rounds(&mut printer)?;
+        let (start, end) = self.open_iterations(&mut printer)?;
         let own: Vec<usize> = match self.step {
             Step::Parts(_) => vec![self.scan],
             _ => before.clone(),

@@ -113,7 +113,7 @@ impl Placer<'_> {
                         "requires uniform extents of loops with barriers; found one that differs between threads",
                     ));
                 }
-                Ok(behind(in_front, Node::For { var, start, extent, body }))
+                Ok(after_barrier(in_front, Node::For { var, start, extent, body }))
             }
             Node::While { condition, body } => {
                 let in_front = self.in_front(&[&condition], Some(&body), before);
@@ -127,7 +127,7 @@ impl Placer<'_> {
                 };
                 let body = Box::new(self.loop_body(around, before)?);
                 before.add(&asked);
-                Ok(behind(in_front, Node::While { condition, body }))
+                Ok(after_barrier(in_front, Node::While { condition, body }))
             }
             Node::If { condition, then, otherwise } => {
                 let in_front = self.in_front(&[&condition], None, before);
@@ -135,12 +135,12 @@ impl Placer<'_> {
                 let then = Box::new(self.node(*then, before)?);
                 let otherwise = otherwise.map(|side| self.node(*side, &mut other)).transpose()?.map(Box::new);
                 before.add(&other);
-                Ok(behind(in_front, Node::If { condition, then, otherwise }))
+                Ok(after_barrier(in_front, Node::If { condition, then, otherwise }))
             }
             Node::Let { var, value, body } => {
                 let in_front = self.in_front(&[&value], None, before);
                 let body = Box::new(self.node(*body, before)?);
-                Ok(behind(in_front, Node::Let { var, value, body }))
+                Ok(after_barrier(in_front, Node::Let { var, value, body }))
             }
             Node::Barrier => {
                 *before = Effects::default();
@@ -155,7 +155,7 @@ impl Placer<'_> {
                     *before = Effects::default();
                 }
                 before.add(&own);
-                Ok(behind(needs, node))
+                Ok(after_barrier(needs, node))
             }
         }
     }
@@ -192,7 +192,7 @@ impl Placer<'_> {
 }
 
 /// Returns the node, with a barrier before it if `barrier`.
-fn behind(barrier: bool, node: Node) -> Node {
+fn after_barrier(barrier: bool, node: Node) -> Node {
     if barrier { Node::Seq(vec![Node::Barrier, node]) } else { node }
 }
 

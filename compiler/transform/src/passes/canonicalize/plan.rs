@@ -39,7 +39,7 @@ impl Plan {
     }
 
     /// Returns the name that replaces `variable` at the end of the chain of renamings; `None` if it is not renamed.
-    pub fn stands_for(&self, variable: Name) -> Option<Name> {
+    pub fn represents(&self, variable: Name) -> Option<Name> {
         let mut found = *self.renamed.get(&variable)?;
         while let Some(next) = self.renamed.get(&found) {
             found = *next;
@@ -49,7 +49,7 @@ impl Plan {
 
     /// Returns the types of the variables that replace others of a different type.
     pub fn types(&self) -> impl Iterator<Item = (Name, &StructInfo)> {
-        self.types.iter().map(|(variable, ty)| (self.stands_for(*variable).unwrap_or(*variable), ty))
+        self.types.iter().map(|(variable, ty)| (self.represents(*variable).unwrap_or(*variable), ty))
     }
 }
 
