@@ -1,5 +1,5 @@
-//! Divisibility: integers that are multiples of a constant, for all values of symbols or under assumptions that are
-//! checked at run time.
+//! Divisibility: whether an integer is a multiple of a constant, for all values of its symbols or if certain other
+//! integers are multiples, which the caller checks at run time.
 
 use rx_base::Dim;
 use rx_base::symbolic::Atom;
@@ -12,7 +12,8 @@ pub struct Multiples {
     given: Vec<(Dim, Rest)>,
 }
 
-/// The remainder of an integer modulo the constant: the terms and the constant that are not known to be multiples.
+/// The remainder of an integer modulo the constant: its terms that are not known to be multiples, and its constant
+/// part.
 #[derive(Clone, Debug, PartialEq)]
 struct Rest {
     terms: Vec<(Vec<(Atom, u32)>, i64)>,
@@ -25,7 +26,7 @@ impl Multiples {
         Multiples { of: number.max(1), given: Vec::new() }
     }
 
-    /// Returns the number.
+    /// Returns the constant whose multiples these are.
     pub fn number(&self) -> i64 {
         self.of
     }

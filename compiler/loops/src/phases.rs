@@ -276,7 +276,8 @@ fn guard_factors(nest: &mut Nest, func: &PrimFunc, new: Vec<Expr>) -> Option<()>
     Some(())
 }
 
-/// Wraps the factor in the bounds of its indices that are not proved in range.
+/// Returns the factor as 0 where one of its indices is out of range: puts it into a `select` for the bounds that are
+/// not proved inside the nest's loops and that it does not check yet.
 fn in_range(nest: &Nest, func: &PrimFunc, factor: Expr) -> Expr {
     let mut func = func.clone();
     let (name, dtype, shape) = (func.name, factor.dtype(), vec![Expr::int(1)]);

@@ -16,10 +16,10 @@ use rx_tir::Expr;
 /// together, and so may all attempts with two facts. Successful proofs need few; the limit bounds unsuccessful ones.
 const STEPS: usize = 96;
 
-/// The maximum number of dims in one question, with all nested proofs.
+/// The maximum number of dims in one question, with all nested proofs. A long dim counts as several ([`ATOMS`]).
 const WORK: usize = 8192;
 
-/// The number of atoms in a dim that count as one more dim.
+/// A dim counts 1 against [`WORK`], and 1 more for each of this many atoms in it.
 const ATOMS: usize = 16;
 
 /// The maximum depth of case distinctions and replacements.

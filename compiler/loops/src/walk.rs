@@ -12,12 +12,14 @@ pub(crate) trait Rewrite {
     /// Rewrites an expression whose operands are already rewritten. `site` is the statement that contains it.
     fn expr(&mut self, scope: &mut Scope, expr: Expr, site: Site) -> Expr;
 
-    /// Rewrites the indices of an access. Each index has been rewritten as an expression before.
+    /// Rewrites the indices of a load or store, after [`Rewrite::expr`] has rewritten each of them. By default they
+    /// stay as they are.
     fn indices(&mut self, _scope: &mut Scope, _buffer: BufferId, indices: Vec<Expr>, _site: Site) -> Vec<Expr> {
         indices
     }
 
-    /// Rewrites a statement whose parts are already rewritten. The scope is the one outside of the statement.
+    /// Rewrites a statement whose parts are already rewritten. The scope is the one outside of the statement. By
+    /// default the statement stays as it is.
     fn stmt(&mut self, _scope: &mut Scope, stmt: Stmt) -> Stmt {
         stmt
     }

@@ -73,8 +73,8 @@ pub(crate) fn remove_dead_code(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| dead::remove(procedure, program, context));
 }
 
-/// Replaces kernels that keep elements in order by views, makes each view of a view refer to the original tensor, then
-/// removes dead code.
+/// Replaces kernels whose output has all elements of their input in the same row-major order by views, makes each view
+/// of a view refer to the original tensor, then removes dead code.
 pub(crate) fn find_views(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| {
         procedure.code = with_views(std::mem::take(&mut procedure.code), &mut FxHashMap::default(), program);
@@ -191,8 +191,8 @@ fn reads_of(procedure: &Procedure) -> Vec<u32> {
     reads
 }
 
-/// Replaces kernels that keep elements in order by views, and redirects each view of a view to the original tensor.
-/// `views` maps the register of each view to that tensor.
+/// Replaces kernels whose output has all elements of their input in the same row-major order by views, and makes each
+/// view of a view refer to the original tensor. `views` maps the register of each view to that tensor.
 fn with_views(
     mut code: Vec<Instruction>,
     views: &mut FxHashMap<Register, Register>,

@@ -110,7 +110,8 @@ impl<'s> Search<'s> {
 }
 
 impl Emitter<'_> {
-    /// Emits a loop with the elements that it updates promoted to registers.
+    /// Emits a loop with elements in registers: those that it stores to ([`Emitter::candidates`]), and loop-invariant
+    /// ones that it only reads ([`Emitter::keep_loads`]).
     pub(super) fn promoting(&mut self, stmt: &Stmt) -> Emitted<()> {
         let mut search = Search::default();
         search.stmt(stmt, &mut Vec::new(), true);
@@ -155,8 +156,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Emits a loop with these elements promoted. It is executed only if all loops around the stores have iterations;
-    /// otherwise it would not access the elements.
+    /// Emits a loop with these elements in registers. At run time, skips it if a loop around the stores has no
+    /// iterations: it would store nothing, and the elements must not be loaded.
     fn with_candidates(&mut self, stmt: &Stmt, candidates: Vec<Candidate>) -> Emitted<()> {
         if candidates.is_empty() {
             return self.looped(stmt);

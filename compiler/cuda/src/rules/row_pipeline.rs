@@ -10,12 +10,13 @@
 //! ```
 //!
 //! A *row* is selected by some of the axes (`rows`), and its elements by the other axes (`columns`). A stage computes a
-//! value of each element (`exp`), reduces the elements to one value of the row (`max`), or computes a value of the row
-//! from others.
+//! value of each element (`exp`), scans the elements, reduces them to one value of the row (`max`), or computes a value
+//! of the row from others.
 //!
 //! Requires that each access to a buffer that a stage writes is to the very element that the stage writes: [`collect`]
-//! declines other statements. Guarantees that values of earlier stages are variables, which are stored only if
-//! something outside of the stages may read them.
+//! declines other statements. The exception is a scan, which may begin with the element before the row's first one
+//! ([`Carried`]). Guarantees that values of earlier stages are variables, which are stored only if something outside of
+//! the stages may read them.
 //!
 //! `rows`, `reduction` (few long rows), `columns` (along leading axes), `scan`, `elementwise` and `transpose` map
 //! stages to threads in different ways. A tuple reduction (a maximum and its index) is one stage for each of its

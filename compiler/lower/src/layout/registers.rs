@@ -31,20 +31,21 @@ impl Use {
 pub(super) struct Registers {
     /// The procedure's kernel calls, in order.
     pub(super) uses: Vec<Use>,
-    /// By register: whether a kernel writes it, and only rewritable kernels read and write it.
+    /// By register: whether a kernel writes it, and nothing but rewritable kernels reads or writes it.
     inner: Vec<bool>,
     /// By register: whether its value is the same in every call of the procedure (a weight, a constant, a memoized
-    /// result).
+    /// result). Also [`Steady::No`] if a kernel that cannot be rewritten uses it, or if the kernels that read it do not
+    /// all declare the same constant shape.
     steady: Vec<Steady>,
-    /// By register: the shape of kernel outputs, and of steady registers that all readers use with the same constant
-    /// shape.
+    /// By register: the shape of a kernel's output, or the constant shape that all kernels that read a steady register
+    /// declare.
     shapes: Vec<Option<Arc<[Dim]>>>,
 }
 
 /// Whether a register's value is the same in every call of its procedure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Steady {
-    /// It may change.
+    /// It may change, or the layout of its tensor must stay.
     No,
     /// Unknown, because the number of input parameters was not declared. It counts as constant where it is used as a
     /// weight.
@@ -95,7 +96,7 @@ impl Registers {
         self.inner.get(register.0 as usize).copied().unwrap_or(false)
     }
 
-    /// Returns whether the register's value is the same in every call.
+    /// Returns whether the register's value is the same in every call; [`Steady::No`] also if its layout must stay.
     pub(super) fn steady(&self, register: Register) -> Steady {
         self.steady.get(register.0 as usize).copied().unwrap_or(Steady::No)
     }

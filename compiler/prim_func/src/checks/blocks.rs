@@ -106,7 +106,7 @@ impl<'t> Blocks<'t> {
         }
     }
 
-    /// Marks the buffers as written that have the names in statements that could not be read.
+    /// Marks the buffers as written whose names occur in statements that could not be read.
     pub(super) fn unread(&mut self, names: &NameSet, func: &PrimFunc) {
         let known: NameMap<()> = names.iter().map(|name| (*name, ())).collect();
         let all = (0u32..).zip(&func.buffers).filter(|(_, buffer)| known.contains_key(&buffer.name));
@@ -129,8 +129,8 @@ impl<'t> Blocks<'t> {
         self.open.get(outside..).unwrap_or_default().iter().rev()
     }
 
-    /// Whether a buffer was allocated after a step of the path. Then each iteration of the step has a separate
-    /// buffer.
+    /// Whether a buffer was allocated inside the step at index `step` of the path, so that each iteration of the step
+    /// has its own buffer.
     pub(super) fn is_allocated_inside(&self, buffer: BufferId, step: usize) -> bool {
         self.allocated.get(&buffer).is_some_and(|(steps, _)| *steps > step)
     }

@@ -34,7 +34,8 @@ impl<'t> Walk<'t> {
         if block.has_init || self.blocks.written.contains(&access.buffer) || !self.reads_own_element(access) {
             return;
         }
-        // A parameter in the block's declared reads is meant to be accumulated into.
+        // A parameter that the block declares to read (`T.reads`) begins with the caller's value, which the block is
+        // meant to add to.
         if block.updates(access.buffer) && !self.blocks.is_allocated(access.buffer) {
             return;
         }

@@ -8,7 +8,7 @@ use rx_context::{ItemPlace, Namespace};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind};
 
-/// Python names that may be subscripted, as in `list[int]`.
+/// Names that may be subscripted although they are no values, as in `list[int]`.
 const GENERIC: &[&str] = &["list", "tuple", "dict", "set", "type", "metadata", "tvm"];
 
 /// Forms of `T` that create buffers with elements.
@@ -94,7 +94,8 @@ fn is_bracketed_buffer(cursor: Cursor<'_>, annotation: &Expr) -> bool {
 }
 
 impl Walk<'_> {
-    /// Checks `value` in `value[…]`: it is neither a scalar nor a name without a value.
+    /// Checks `value` in `value[…]`: reports the name of a scalar, and a name that is no value ([`Walk::is_no_value`])
+    /// unless it may be subscripted ([`GENERIC`]).
     pub(super) fn subscripted(&mut self, cursor: Cursor<'_>, value: &Expr) {
         let ExprKind::Name = value.kind else { return };
         let name = cursor.name(value.tokens.start);
@@ -105,8 +106,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks an index or an operand of arithmetic: it is neither a buffer nor a name without a value nor a dtype
-    /// without a value, such as `T.int64()`.
+    /// Checks an index, an operand of arithmetic or a stored value: reports a buffer, a name that is no value
+    /// ([`Walk::is_no_value`]), and a dtype that is called without a value, such as `T.int64()`.
     pub(super) fn operand(&mut self, cursor: Cursor<'_>, value: &Expr) {
         match &value.kind {
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.operand(cursor, item)),
@@ -122,8 +123,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks the arguments of `T.f(…)`: a dtype without a value, such as `T.int64()`, is not an argument. Calls in the
-    /// header, and calls that create buffers or variables, may declare a symbol that way.
+    /// Checks the arguments of `T.f(…)`: reports a dtype that is called without a value, such as `T.int64()`. Allows it
+    /// in the header and in calls that create buffers or variables, where it may declare a symbol.
     pub(super) fn argument_values(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
         let Some(function) = self.tir_function(cursor, callee) else { return };
         if !self.in_header && !DECLARING.contains(&function) && !function.starts_with("alloc") {

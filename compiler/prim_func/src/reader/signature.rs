@@ -150,7 +150,8 @@ impl Reader<'_> {
         Ok(scalars)
     }
 
-    /// Binds symbols such as `n = T.int64()` at the top of the body, since quoted shapes of parameters may use them.
+    /// Binds the symbols that direct statements of the body declare, such as `n = T.int64()`, wherever they are in the
+    /// body, since quoted shapes of parameters may use them. Skips the statements in blocks, such as those in a loop.
     fn declared_symbols(&mut self, body: &[Node<'_>]) {
         for node in body {
             let StatementKind::Assign { targets, value } = &*node.kind else { continue };

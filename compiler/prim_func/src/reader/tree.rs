@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 /// A statement with the statements of its block.
 pub(super) struct Node<'s> {
-    /// The index of its segment.
+    /// The index of the statement's segment.
     pub(super) segment: u32,
-    /// Its index in the function, counting decorators and the header.
+    /// The index of the statement in the function, counting decorators and the header.
     pub(super) index: u32,
     pub(super) cursor: Cursor<'s>,
     /// The statement, with the arguments of `T.` calls in the order of their parameters.
@@ -19,7 +19,7 @@ pub(super) struct Node<'s> {
     /// The first mistake in a call of the statement.
     pub(super) wrong: Option<WrongCall>,
     pub(super) children: Vec<Node<'s>>,
-    /// The number of its tokens, without those of its block.
+    /// The number of tokens of the statement itself, without those of the statements in its block.
     pub(super) token_count: u32,
     indent: u32,
 }

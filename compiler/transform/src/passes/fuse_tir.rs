@@ -81,8 +81,9 @@ fn fuse(module: &mut Module) -> Result<(), PassError> {
     Ok(())
 }
 
-/// Returns the functions that become prim_funcs, by name. Such a function is not used as a value, and all its calls can
-/// pass the prim_func's arguments.
+/// Returns the kernels of the functions that become prim_funcs, by name. Such a function has the attribute `Primitive`,
+/// can be one kernel ([`Kernel::of`]), and is not used as a value; the arguments and results of all its calls fit the
+/// prim_func ([`Passing::of`]).
 fn kernels(module: &Module) -> NameMap<Kernel> {
     let values = walk::function_values(module);
     let callees: NameMap<_> = module.prim_funcs().map(|function| (function.name, function)).collect();

@@ -1,7 +1,7 @@
 //! A factor's tile: its layout in shared memory, and how the threads of a block load it.
 //!
 //! A tile is `rows` (M or N) by `tiling.k` (K). Threads load it in chunks of up to 16 bytes along one axis. Layouts, as
-//! `[line][position]`:
+//! indices of an array whose last index is contiguous:
 //!
 //! ```text
 //! Unit::Threads                          [k][row], lines padded by 16 bytes
@@ -54,7 +54,8 @@ pub(crate) struct Operand<'p> {
     /// The tile's extent along the free axis. "Row" means an index on that axis, for `b` as well.
     pub(crate) rows: i64,
     sum: &'p Axis,
-    /// Elements of a chunk: 16 bytes, or 1 element for register tiles ([`Unit::Threads`]) without vector loads.
+    /// The number of elements of a chunk: as many as fill 16 bytes, or 1 in register tiles ([`Unit::Threads`]) that are
+    /// not loaded in vectors.
     pub(crate) chunk: i64,
     pub(crate) along: Major,
     way: Load,
@@ -109,8 +110,9 @@ impl<'p> Operand<'p> {
                     // `ldmatrix.trans` transposes 16-bit elements only.
                     along = Major::K;
                 }
-                // All elements of an MN-major chunk have the same K value, so it is decoded once per chunk. This
-                // requires the chunk to lie on one line of the data.
+                // If chunks along K are not contiguous, 16-bit tiles prefer MN-major: all elements of a chunk then have
+                // the same K value, which is decoded once per chunk. For this, each chunk must lie within one run of
+                // the innermost free loop, along which the address grows by a constant ([`SeparableAddress::steps`]).
                 let in_line = |separable: &SeparableAddress| {
                     kind.bytes() == 2 && by_rows && is_even(free, chunk) && separable.steps.is_some()
                 };

@@ -95,10 +95,11 @@ impl Source {
     }
 }
 
-/// Whether the fused product has few enough terms, compared with the statements `first` and `second`. For each input,
-/// `first` computes one sum for each tap; the number of taps is the product of the extents of those axes of `products`
-/// whose index contains a remainder. The fused product has, for each input, the iterations of the reduction loops of
-/// `second` in each of the `phases`. For example, 5 taps with stride 2 are 2 phases of 3 taps, 6 terms instead of 5.
+/// Whether the fused product has at most [`MORE_TERMS`] times (or [`MORE_TERMS_OF_TENSOR_CORES`] times) as many terms
+/// for each input as `first` has sums. `first` computes one sum for each tap; the number of taps is the product of the
+/// extents of those axes of `products` that `second` reads at an index with a remainder. The fused product has the
+/// iterations of the reduction loops of `second`, in each of the `phases`. For example, 5 taps with stride 2 are 2
+/// phases of 3 taps, 6 terms instead of 5.
 fn is_worth(func: &PrimFunc, (first, second): (&Nest, &Nest), products: BufferId, phases: i64) -> bool {
     let Some(read) = second.reduction().map(|reduction| reduction.value) else { return false };
     let mut taps = 1.0;

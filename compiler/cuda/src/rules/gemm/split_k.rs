@@ -1,8 +1,8 @@
-//! Split-K, second kernel: adds the partial sums of each element, then applies the epilogue.
+//! Split-K, second kernel: adds the partial sums of each element and the initial value, then applies the epilogue.
 //!
 //! ```text
 //! slice s (first kernel):     slices[s, b, m, n] = Σ over the slice's K values
-//! this kernel, per element:   C[b, m, n] = epilogue(slices[0, …] + slices[1, …] + …)
+//! this kernel, per element:   C[b, m, n] = epilogue(initial + (slices[0, …] + slices[1, …] + …))
 //! ```
 //!
 //! Requires: the first kernel ([`super::kernel`]) stored all slices. Guarantees: slices are added in ascending order,
@@ -20,7 +20,8 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The kernel that adds the split-K slices: one thread per element of the result.
+/// The kernel that adds the split-K slices and the initial value, and applies the epilogue: one thread per element of
+/// the result.
 pub(crate) struct SplitKReduction {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,

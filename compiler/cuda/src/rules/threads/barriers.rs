@@ -91,13 +91,13 @@ impl Placer<'_> {
             || now.written.iter().any(|id| again(&id))
     }
 
-    /// Returns the effects on buffers whose accesses need an order.
+    /// Returns the effects on the buffers of [`Placer::ordered`]; only these may need barriers.
     fn of_ordered(&self, effects: Effects) -> Effects {
         effects.of_only(|id| self.ordered.contains(&id))
     }
 
-    /// Returns the node with barriers. `before` has the effects since the last barrier; it is updated to those after
-    /// the node.
+    /// Returns the node with barriers. `before` holds the effects since the last barrier: those before the node when
+    /// the function is called, and those after it when it returns.
     fn node(&self, node: Node, before: &mut Effects) -> Result<Node, Declined> {
         match node {
             Node::Seq(nodes) => {

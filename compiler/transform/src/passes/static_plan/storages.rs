@@ -312,8 +312,8 @@ impl Giving<'_> {
         }
     }
 
-    /// Returns a storage for a tensor that is passed to calls `passed` times: a free one if one fits, otherwise a new
-    /// one. A tensor that is never passed gets a new one.
+    /// Returns a storage for a tensor: a free one if one fits, otherwise a new one. It is free again after the tensor
+    /// was passed to calls `passed` times. A tensor that is never passed would never free it, so it gets a new one.
     fn give(&mut self, wanted: Storage, passed: usize, region: usize) -> usize {
         match (passed > 0).then(|| self.take(&wanted)).flatten() {
             Some(at) => {
@@ -353,7 +353,7 @@ impl Giving<'_> {
         Some(taken)
     }
 
-    /// Counts a use of the tensor in a storage. After the last use, the storage is free.
+    /// Counts that the tensor in a storage is passed to a call. After the last such call, the storage is free.
     fn pass(&mut self, at: usize) {
         let given = self.pool.get_mut(at);
         given.left = given.left.saturating_sub(1);

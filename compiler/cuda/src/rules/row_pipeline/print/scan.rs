@@ -340,13 +340,13 @@ impl<'s> Printer<'_, '_, 's> {
         self.add(scan, &scan.carry, &earlier)
     }
 
-    /// Marks the reads of these stages, and no others, as loaded into their arrays.
+    /// Records which reads' arrays are loaded: those of the reads that one of these stages uses, and no others.
     pub(in crate::rules) fn fill(&mut self, stages: &[usize]) {
         let used = |at: &usize| stages.iter().any(|one| self.uses_read(*one, *at));
         self.filled = self.read_arrays.keys().copied().filter(used).collect();
     }
 
-    /// Marks all arrays as not loaded: the next iteration has other elements.
+    /// Records that no array is loaded, since the next iteration reads other elements.
     pub(in crate::rules) fn read_anew(&mut self) {
         self.filled.clear();
     }
