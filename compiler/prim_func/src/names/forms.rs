@@ -18,7 +18,7 @@ const NO_STATEMENTS: &[&str] =
     &["prim_func", "macro", "inline", "meta_class", "s_tir", "ptx", "cuda", "nvshmem", "metal"];
 
 /// The members of `T.axis`.
-const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R", "serial"];
+const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R"];
 
 impl Walk<'_> {
     /// Checks the forms in a statement at column `indent`. The arguments of `kind` are already in the order of the
