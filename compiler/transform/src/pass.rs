@@ -2,9 +2,9 @@
 //! arguments.
 
 use crate::{Module, passes, tvm_passes};
-use rx_base::Name;
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
+use rx_base::{Name, counted};
 use rx_ir::RelaxFunction;
 use rx_tensor::Tensor;
 use serde_json::{Map, Value};
@@ -133,7 +133,11 @@ impl Arguments {
         let Pass { name, parameters, .. } = pass;
         let by_position = given.len();
         if given.len() > parameters.len() {
-            return Err(PassError(format!("{name} takes {} arguments, {} are given", parameters.len(), given.len())));
+            return Err(PassError(format!(
+                "{name} takes {}; found {}",
+                counted(parameters.len(), "argument"),
+                given.len()
+            )));
         }
         let mut given = given.into_iter();
         let values = parameters.iter().map(|parameter| match (given.next(), parameter.default) {
@@ -305,7 +309,7 @@ mod tests {
         let message = |text: &str| parse(text).err().map(|error| error.0).unwrap_or_default();
         assert!(message("DeadCodeEliminatio").contains("did you mean `DeadCodeElimination`?"));
         assert!(message("DeadCodeElimination([)").contains("no JSON"));
-        assert!(message("DeadCodeElimination(1, 2)").contains("takes 1 arguments, 2 are given"));
+        assert!(message("DeadCodeElimination(1, 2)").contains("takes 1 argument; found 2"));
         assert!(message("DeadCodeElimination(").contains("not closed"));
         assert!(message("BindSymbolicVars").contains("`binding_map` is missing"));
         let named = |name: &str, given: Vec<Value>| {

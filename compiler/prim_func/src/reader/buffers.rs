@@ -238,7 +238,7 @@ impl Reader<'_> {
             mins.clear();
         }
         if mins.len() != of.shape.len() || declared.shape.len() > mins.len() {
-            let message = format!("the region has {} dims, but the buffer has {} dims", mins.len(), of.shape.len());
+            let message = format!("the region has {}; the buffer has {}", counted(mins.len(), "dim"), of.shape.len());
             return self.mistake(at, Code::TensorNdimMismatch, message);
         }
         self.same_elements(at, &of, declared.dtype)?;

@@ -4,7 +4,7 @@ use super::expr::dtype_named;
 use super::value::Value;
 use super::{Outcome, Reader};
 use rx_base::dtype::TypeCode;
-use rx_base::{Code, DType};
+use rx_base::{Code, DType, counted};
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, UnaryOp as Prefix};
 use rx_syntax::{At, Cursor};
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic};
@@ -141,7 +141,8 @@ impl Reader<'_> {
     fn intrinsic(&mut self, at: At<'_>, function: Intrinsic, trees: &[&Tree]) -> Outcome<Value> {
         let wanted = function.arity();
         if trees.len() != wanted {
-            let message = format!("`T.{}` takes {wanted} arguments, not {}", function.name(), trees.len());
+            let message =
+                format!("`T.{}` takes {}; found {}", function.name(), counted(wanted, "argument"), trees.len());
             let code = if trees.len() < wanted { Code::MissingArgument } else { Code::TooManyArguments };
             return self.mistake(at, code, message);
         }

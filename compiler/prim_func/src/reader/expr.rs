@@ -2,7 +2,7 @@
 
 use super::value::{Source, Value, View};
 use super::{DEEPEST, Outcome, Reader};
-use rx_base::{Code, DType};
+use rx_base::{Code, DType, counted};
 use rx_syntax::ast::{self, BoolOp, Expr as Tree, ExprKind, TokenRange};
 use rx_syntax::{At, Cursor};
 use rx_tir::{BinaryOp, Expr};
@@ -252,7 +252,8 @@ impl Reader<'_> {
                 Source::Buffer(buffer) => self.func.buffer(*buffer).name.to_string(),
                 _ => "the buffer".to_owned(),
             };
-            let message = format!("`{name}` has {} dims; found {} indices", view.shape.len(), indices.len());
+            let message =
+                format!("`{name}` has {}; found {}", counted(view.shape.len(), "dim"), counted(indices.len(), "index"));
             return self.mistake(at, Code::TensorNdimMismatch, message);
         }
         Ok(indices)

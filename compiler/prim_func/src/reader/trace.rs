@@ -15,7 +15,7 @@ use super::tree::{self, Node};
 use super::value::{Value, View};
 use super::{Outcome, Reader};
 use rx_base::name::NameSet;
-use rx_base::{Code, DType, Diagnostic, Name};
+use rx_base::{Code, DType, Diagnostic, Name, counted};
 use rx_context::file_context::python_names;
 use rx_context::{FileContext, ItemPlace, MacroPlace};
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, StatementKind, TokenRange};
@@ -360,7 +360,8 @@ impl Reader<'_> {
         let items = index.map(super::expr::index_items).unwrap_or_default();
         if items.len() > view.shape.len().max(1) {
             let name = cursor.source(head.tokens);
-            let message = format!("`{name}` has {} dims; found {} indices", view.shape.len(), items.len());
+            let message =
+                format!("`{name}` has {}; found {}", counted(view.shape.len(), "dim"), counted(items.len(), "index"));
             return self.mistake(cursor.at(tree.tokens), Code::TensorNdimMismatch, message);
         }
         let mut dims = Vec::with_capacity(view.shape.len());

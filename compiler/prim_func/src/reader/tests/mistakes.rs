@@ -24,7 +24,7 @@ fn mistake(body: &str) -> String {
 fn mistake_is_reported_at_its_place() {
     assert_eq!(mistake("pass"), "none");
     for (body, expected) in [
-        ("A[0] = 1", "`A` has 2 dims; found 1 indices at `A`"),
+        ("A[0] = 1", "`A` has 2 dims; found 1 index at `A`"),
         ("A[0, 0] = B[0]", "`B` is not defined at `B`"),
         (
             "A[0, 0] = T.call_extern(\"float32\", \"f\")",
