@@ -1,7 +1,7 @@
 // The asynchronous units of sm_90a on a CPU: warpgroup products from shared memory (wgmma), tile copies (TMA), and barriers in shared
 // memory (mbarrier). The end of rx_cuda_cpu.h includes it.
 //
-// Each operation happens as late as possible: a product reads shared memory when a thread waits for its sums, a copy reads and writes when
+// Each operation usually happens as late as possible: a product reads shared memory when a thread waits for its sums, a copy reads and writes when
 // no thread can continue without it. In descending order copies happen at once, which reveals slots that are released too early. Pending
 // sums are NaN. The address of a matrix is decoded from its descriptor, as in the PTX ISA.
 //

@@ -150,13 +150,14 @@ impl Device {
             self.core.driver.record_event().map_err(|refused| self.core.failed("recording an event", refused))
         };
         let before = event()?;
-        work()?;
-        let after = event()?;
-        self.core.wait()?;
-        let time = self.core.driver.milliseconds(before, after);
+        let after = work().and_then(|()| event()).and_then(|after| self.core.wait().map(|()| after));
+        let time = after.and_then(|after| {
+            let time = self.core.driver.milliseconds(before, after);
+            self.core.driver.forget(after);
+            time.map_err(|failure| self.core.failed("reading the time between two events", failure))
+        });
         self.core.driver.forget(before);
-        self.core.driver.forget(after);
-        time.map_err(|refused| self.core.failed("reading the time between two events", refused))
+        time
     }
 
     /// Compiles the kernels that are not in `cache` for this device, and loads all of them. `progress` is

@@ -80,7 +80,7 @@ static __device__ __forceinline__ double rx_float_mod(double a, double b) { retu
         name: "rx_shift",
         needs: &[],
         text: "\
-// Shifts; a shift by the width or more leaves only the sign.
+// Shifts. By a negative count or at least the width, the result is 0; of a right shift, the sign: 0 or -1.
 template <typename T>
 static __device__ __forceinline__ T rx_shift_left(T a, long long by) {
     return by < 0 || by >= (long long)sizeof(T) * 8 ? (T)0 : (T)((unsigned long long)a << by);

@@ -37,7 +37,7 @@ static __device__ __forceinline__ unsigned long long rx_matrix(const void* share
     return (unsigned long long)(at >> 4 & 0x3fffu) | (unsigned long long)(leading >> 4) << 16
         | (unsigned long long)(stride >> 4) << 32 | 1ULL << 62;
 }
-// Asynchronous wgmma: begin orders earlier accesses to the sums, end commits the products so far as a group, and arrive waits
+// Asynchronous wgmma: fence orders earlier accesses to the sums, commit makes the products so far a group, and wait waits
 // until at most LEFT groups are pending.
 static __device__ __forceinline__ void rx_wgmma_fence() {
 #ifdef __CUDA_ARCH__

@@ -35,7 +35,7 @@ struct alignas(sizeof(T) * N) rx_pack { T at[N]; };
         name: "rx_copy16",
         needs: &[],
         text: "\
-// cp.async of 16 bytes to shared memory; a null source writes zeros. end commits the copies so far as a group, and arrive waits
+// cp.async of 16 bytes to shared memory; a null source writes zeros. commit makes the copies so far a group, and wait waits
 // until at most LEFT groups are pending.
 static __device__ __forceinline__ void rx_copy16(void* shared, const void* from) {
 #ifdef __CUDA_ARCH__
