@@ -26,14 +26,14 @@ pub struct Stage {
     pub pass: Option<&'static str>,
     /// Whether the pass changed the text; true for the module before the first one.
     pub changed: bool,
-    /// The lines that contain the module, from 0. If the pass changed nothing or was not applied, these are the lines
-    /// of the stage before.
+    /// The lines that contain the module, from 0. If the pass changed nothing or has no result, these are the lines of
+    /// the stage before.
     pub lines: Range<usize>,
-    /// The reason why the pass could not be applied.
+    /// The reason why the pass has no result: it could not be applied, or its result has errors.
     pub problem: Option<String>,
 }
 
-/// The end of the passes: one could not be applied, and its reason is in the text.
+/// The end of the passes: one has no result, and the reason is in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended;
 
@@ -61,7 +61,7 @@ impl<'w> Passes<'w> {
     /// Appends the result of a pass on the module whose text was `before`.
     ///
     /// # Errors
-    /// Returns [`Ended`] if the pass could not be applied.
+    /// Returns [`Ended`] if the pass has no result.
     pub fn made(
         &mut self,
         (pipeline, before): (&Pipeline, &str),

@@ -160,12 +160,12 @@ impl Device {
         time
     }
 
-    /// Compiles the kernels that are not in `cache` for this device, and loads all of them. `progress` is
-    /// called with the number of finished parts, compiled or cached, and the number of all parts.
+    /// Compiles the kernels that are not in `cache` for this device, and loads all of them. `progress` is called as by
+    /// [`images::compile`].
     ///
     /// # Errors
-    /// If NVRTC is not found, if it rejects the text, if the driver rejects the code, or if the device is lost or has
-    /// not enough memory.
+    /// If NVRTC is not found or lacks a function, if it rejects the text, if the driver rejects the code, or if the
+    /// device is lost or has not enough memory.
     pub fn load(
         &self,
         source: CudaSource,
@@ -218,7 +218,7 @@ pub struct Module {
     core: Rc<Core>,
     source: CudaSource,
     codes: Vec<Code>,
-    /// By function and kernel.
+    /// The handles, by the indices of the function and of the kernel in it.
     kernels: Vec<Vec<KernelHandle>>,
     cell: DeviceBuffer,
 }

@@ -149,7 +149,8 @@ pub struct ListedResources {
 }
 
 /// Compiles a source for an architecture, on as many threads as the machine has cores. `progress` is called with the
-/// number of finished parts, compiled or cached, and the number of all parts.
+/// number of finished parts (compiled, cached or rejected) and the number of all parts. After a rejected part, the
+/// remaining parts are skipped.
 ///
 /// # Errors
 /// If NVRTC is not found or lacks a function, or if it rejects a part.
@@ -318,8 +319,8 @@ impl ImageCache {
     }
 
     /// Returns the cache of the user: the folder `images` in `RX_CACHE` (no cache if that is empty). If `RX_CACHE` is
-    /// not set, it is the folder `rx/images` in the first of these that is set and not empty: `XDG_CACHE_HOME`,
-    /// `%LOCALAPPDATA%`, `~/.cache`.
+    /// not set, it is the folder `rx/images` in the folder that `XDG_CACHE_HOME` or otherwise `LOCALAPPDATA` names (an
+    /// empty name does not count), or otherwise in `$HOME/.cache`. Without `HOME` there is no cache then.
     pub fn of_user() -> ImageCache {
         let var = |name: &str| std::env::var_os(name);
         let folder = match var("RX_CACHE") {

@@ -15,8 +15,8 @@ pub(crate) struct Loop {
     pub(crate) extent: Expr,
 }
 
-/// Returns, for each of `loops`, whether its value is determined by the values of `expressions`. The expressions may
-/// only have variables of `loops` and variables that are uniform over all threads.
+/// Returns, for each of `loops`, whether its value is proved to be determined by the values of `expressions`. The
+/// expressions may only have variables of `loops` and variables that are uniform over all threads.
 ///
 /// For example, if `j` has 4 values, `i * 4 + j` determines `i` and `j`, and `i * 3 + j` determines neither.
 pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
@@ -43,6 +43,7 @@ pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
 }
 
 /// Returns the constant factors of the loops in an affine expression; its other terms must be uniform over all threads.
+/// Returns `None` if the expression is not affine in the loops.
 fn factors(expr: &Expr, loops: &[&Loop]) -> Option<Vec<i64>> {
     let sum = Poly::of(expr)?;
     let factor = |candidate: &&Loop| match sum.stride(candidate.var) {
@@ -71,8 +72,9 @@ fn are_splits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     true
 }
 
-/// Whether the expressions contain all splits of a loop, in any order. For example, `i // 12`, `i % 12 // 4` and
-/// `i % 4`.
+/// Whether the expressions contain all splits of a loop that starts at 0, in any order.
+///
+/// For example, `i // 12`, `i % 12 // 4` and `i % 4`.
 fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
     if candidate.start.as_int() != Some(0) {
         return false;

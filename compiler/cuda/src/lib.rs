@@ -16,7 +16,7 @@
 //! # Invariants
 //!
 //! - Looking for a driver, NVRTC or a compiler never panics, and reports what is missing. Unsafe code is in
-//!   `device::live` and `nvrtc` only.
+//!   `device::cudarc_driver` and `nvrtc` only.
 //! - A rule that takes statements and then cannot print them counts as having declined. So a function that the fallback
 //!   can print never fails because of another rule.
 //! - The order of the additions of a sum depends on the extents and the [`rules::Target`] alone, so every run gives the
@@ -28,9 +28,9 @@
 //! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in
 //!   multiples of 512 bytes.
 //! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by
-//!   helpers (`prelude`) only. The simulator implements them lane by lane, with each asynchronous copy completing as
-//!   late as it may; `tests/kernels/hopper_faults.rs` checks that a kernel with a missing wait gives other results. No
-//!   rule uses an instruction that the target does not have.
+//!   helpers (`prelude`) only. The simulator implements them lane by lane, and completes an asynchronous copy as late
+//!   as it may, or at once if threads run in descending order; `tests/kernels/hopper_faults.rs` checks that a kernel
+//!   with a missing wait does not give the right result. No rule uses an instruction that the target does not have.
 
 mod accumulate;
 #[cfg(feature = "driver")]

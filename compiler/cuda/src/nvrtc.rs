@@ -135,7 +135,7 @@ fn check(function: &'static str, code: c_int) -> Result<(), NvrtcError> {
 /// Returns the version of NVRTC, as (major, minor).
 ///
 /// # Errors
-/// If NVRTC is not found, or lacks a function.
+/// If NVRTC is not found, lacks a function or does not report its version.
 pub fn probe() -> Result<(i32, i32), NvrtcError> {
     Nvrtc::get().map(|nvrtc| nvrtc.version)
 }
@@ -158,8 +158,8 @@ pub fn suffix(arch: u32) -> String {
 /// The returned PTX has no zero byte at its end, which [`crate::device`] needs to load it. A cubin is loaded as it is.
 ///
 /// # Errors
-/// If NVRTC is not found, if a call of it fails, if the text contains a zero byte, or if NVRTC rejects the text; that
-/// error contains its log.
+/// If NVRTC is not found or lacks a function, if a call of it fails, if the text contains a zero byte, or if NVRTC
+/// rejects the text; that error contains its log.
 pub fn compile(source: &str, arch: u32, output: Output) -> Result<Vec<u8>, NvrtcError> {
     compile_and_tell(source, arch, output).map(|(code, _)| code)
 }

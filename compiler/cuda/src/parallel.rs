@@ -2,20 +2,22 @@
 //!
 //! There are two proofs, and the one that covers more loops is used. The other loops remain loops inside the thread.
 //!
-//! - *By slices*: all accesses to a buffer that the nest writes have the same indices on some axes, and these indices
-//!   determine the loops. So different threads access different elements. For example,
-//!   `out[i, 0] = x[i]; out[i, 1] = out[i, 0]` has `i` in common.
-//! - *By declaration*: the nest is one block whose spatial axes determine the loops, and the other axes do not use
-//!   these loops. Every load from a buffer that the nest writes has the indices of a store to it, and no index of a
-//!   store is loaded. `T.axis.spatial` guarantees that different spatial instances write different elements.
+//! - *By slices*: all accesses to a buffer that the nest writes and does not allocate have the same indices on some
+//!   axes, and these indices determine the loops. So different threads access different elements. For example, the
+//!   accesses of `out[i, 0] = x[i]; out[i, 1] = out[i, 0]` have `i` in common.
+//! - *By declaration*: the body of the loops is a block whose spatial axes determine them, and its other axes do not
+//!   use them. Every load from a buffer that the nest writes and does not allocate has the indices of a store to it,
+//!   and no index of such a store is loaded. `T.axis.spatial` guarantees that different spatial instances write
+//!   different elements.
 
 use crate::injective::{Loop, determined};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_tir::rewrite::{map_expr, substitute};
 use rx_tir::{Block, BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 
-/// Returns, for each of `loops` around `body`, whether threads can execute it. `is_uniform` returns whether a variable
-/// has one value during the call.
+/// Returns, for each of `loops` around `body`, whether its iterations are proved to be independent and the host can
+/// evaluate its start and extent, so that threads can execute it. `is_uniform` returns whether a variable has one value
+/// during the call.
 pub(crate) fn parallel_loops(loops: &[Loop], body: &Stmt, is_uniform: &dyn Fn(VarId) -> bool) -> Vec<bool> {
     let launchable: Vec<bool> = loops
         .iter()
@@ -89,16 +91,17 @@ fn by_declaration(
     }
 }
 
-/// The loads and stores of a statement, with indices over the loops around it.
+/// The loads and stores of a statement. In their indices, block axes are replaced by their bindings, and checks are
+/// removed.
 #[derive(Default)]
 pub(crate) struct Accesses {
-    /// The stored elements, with indices without their checks.
+    /// The stored elements: buffer and indices.
     pub(crate) stores: Vec<(BufferId, Vec<Expr>)>,
     loads: Vec<(BufferId, Vec<Expr>)>,
     /// The buffers that the statement writes and does not allocate.
     written: Vec<BufferId>,
     private: FxHashSet<BufferId>,
-    /// The bindings of the block axes that are in scope.
+    /// The bindings of the block axes that were visited, with outer block axes replaced.
     bound: FxHashMap<VarId, Expr>,
 }
 
@@ -135,7 +138,7 @@ impl Accesses {
         stmt.children().into_iter().for_each(|child| self.statement(child));
     }
 
-    /// Returns an index over loops, without the checks in it.
+    /// Returns an index with block axes replaced by their bindings, and without the checks in it.
     fn resolve(&self, index: &Expr) -> Expr {
         let over_loops = substitute(index, &|var| self.bound.get(&var).cloned());
         map_expr(&over_loops, &mut |part| match part {
@@ -158,8 +161,8 @@ impl Accesses {
         common.into_iter().flatten().cloned().collect()
     }
 
-    /// Whether every load from a written buffer has the indices of a store to it, and no index of a store is loaded
-    /// from a buffer.
+    /// Whether every load from a buffer in `written` has the indices of a store to it, and no index of a store to one
+    /// contains a load.
     fn reads_only_own_writes(&self) -> bool {
         let is_store = |load: &(BufferId, Vec<Expr>)| self.stores.contains(load);
         let reads = self.loads.iter().filter(|(buffer, _)| self.written.contains(buffer)).all(is_store);

@@ -13,7 +13,7 @@ pub enum SassError {
     /// The program is not found: its name or path.
     #[error("no disassembler: `{0}` is not found; set RX_NVDISASM to the path of nvdisasm, of the CUDA toolkit")]
     NotFound(String),
-    /// The program failed, or its input could not be written: the message.
+    /// The program could not be started or failed, or its input could not be written: the message.
     #[error("nvdisasm: {0}")]
     Failed(String),
 }
@@ -21,7 +21,7 @@ pub enum SassError {
 /// Checks that the disassembler can be run.
 ///
 /// # Errors
-/// If it is not found or fails.
+/// If it is not found, cannot be started or fails.
 pub fn probe() -> Result<(), SassError> {
     run(&["--version"]).map(drop)
 }
@@ -29,7 +29,7 @@ pub fn probe() -> Result<(), SassError> {
 /// Returns the instructions of a cubin, by kernel.
 ///
 /// # Errors
-/// If the disassembler is not found or rejects the code, or if the temporary file cannot be written.
+/// If the disassembler is not found, cannot be started or fails, or if the temporary file cannot be written.
 pub fn disassemble(cubin: &[u8]) -> Result<BTreeMap<String, String>, SassError> {
     let file = Written::new(cubin)?;
     let text = run(&["-c", &file.0.to_string_lossy()])?;

@@ -23,7 +23,7 @@ const MAIN: &str = include_str!("../shim/rx_cuda_cpu_main.h");
 pub enum Order {
     /// By ascending index.
     Ascending,
-    /// By descending index.
+    /// By descending index. Asynchronous copies then complete at once; in the other orders, as late as they may.
     Descending,
     /// Shuffled by a seed.
     Shuffled(u64),

@@ -275,7 +275,7 @@ impl CudaSource {
 /// The allocations and launches of one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The size of each temporary, in bytes.
+    /// The size of each temporary, in bytes: the largest that a launch needs, 0 if no launch uses it.
     pub temporaries: Vec<u64>,
     /// The required size of each buffer parameter, in bytes.
     pub buffers: Vec<u64>,
@@ -380,7 +380,7 @@ struct Launcher<'f> {
     function: &'f CudaFunction,
     /// The values of the variables; those of host loops change as the loops run.
     values: Vec<Option<i64>>,
-    /// The size of each temporary in bytes: the largest that a launch needs.
+    /// The size of each temporary in bytes: the largest that a launch needs so far.
     temporaries: Vec<u64>,
     /// The number of iterations of host loops without a launch.
     idle: usize,

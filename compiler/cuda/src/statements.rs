@@ -59,7 +59,7 @@ impl Statement {
 #[derive(Default)]
 pub(crate) struct Statements {
     pub(crate) statements: Vec<Statement>,
-    /// Buffers through which the statements pass intermediate results.
+    /// Buffers that are allocated outside the statements, and through which these can pass intermediate results.
     pub(crate) temporaries: Vec<BufferId>,
     /// For each temporary, the variables of the host loops around its allocation. Its contents do not survive an
     /// iteration of them.
@@ -242,7 +242,8 @@ impl Splitter<'_> {
     }
 }
 
-/// Returns the number of launches of a statement. A loop of symbolic extent counts as one iteration.
+/// Returns the number of launches of a statement, with those in both branches of an `if`. A loop of symbolic extent
+/// counts as one iteration.
 fn least_launches(stmt: &Stmt) -> i64 {
     let inside = || stmt.children().into_iter().map(least_launches).fold(0, i64::saturating_add);
     match stmt {
@@ -257,8 +258,8 @@ fn is_launch(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. })
 }
 
-/// Returns the body without loops of one iteration. Block axes whose binding is a variable or a constant of the axis's
-/// dtype are replaced by it.
+/// Returns the body without loops of one iteration, and with some casts of constants folded ([`whole`]). Block axes
+/// whose binding is a variable or a constant of the axis's dtype are replaced by it.
 fn without_unit_loops(func: &PrimFunc) -> Stmt {
     let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
     let stripped = strip(func, &func.body, &mut values);

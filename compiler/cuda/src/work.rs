@@ -20,7 +20,8 @@ pub struct LaunchSize {
 
 impl KernelInfo {
     /// Returns the size of the launch in the first iteration of the host loops, for values of the function's scalars
-    /// and symbols. Returns `None` if an expression of the launch has no value.
+    /// and symbols. Returns `None` if an expression of the launch has no value; the work is evaluated only if the
+    /// kernel is launched.
     pub fn launch_size(&self, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<LaunchSize> {
         let mut host_loops: FxHashMap<VarId, i64> = FxHashMap::default();
         let mut is_launched = true;
@@ -48,11 +49,11 @@ impl KernelInfo {
 }
 
 /// Returns the number of iterations of the innermost loops of unscheduled statements: an `int64` over the function's
-/// scalars and symbols and the variables of host loops.
+/// scalars and symbols and the variables of host loops. A statement without loops counts as one iteration.
 ///
 /// An extent that depends on another loop is evaluated at the middle of that loop. For example, `for j in range(i)`
 /// inside `for i in range(n)` counts `(n - 1) // 2` iterations, which is close to the mean. A loop whose extent the
-/// kernel computes counts as one iteration, as a `while` does.
+/// kernel computes counts as one iteration; so does a `while`.
 pub(crate) fn iterations<'s>(func: &PrimFunc, statements: impl IntoIterator<Item = &'s Stmt>) -> Expr {
     let mut counter = Counter { func, middle: FxHashMap::default() };
     let counts = statements.into_iter().map(|stmt| counter.stmt(stmt).unwrap_or(Expr::int(1)));
@@ -103,7 +104,8 @@ impl Counter<'_> {
         self.middle.insert(var, value.cast(self.func.var(var).dtype));
     }
 
-    /// Returns an expression over values that the host knows, or `None` if the kernel computes it.
+    /// Returns an integer expression as an `int64` over scalars and symbols, with the values of `middle` in place of
+    /// other variables. Returns `None` if that is not possible, or if the expression is no integer.
     fn known(&self, expr: &Expr) -> Option<Expr> {
         let uniform = |var: VarId| self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var);
         let value = substitute(expr, &|var| self.middle.get(&var).cloned());

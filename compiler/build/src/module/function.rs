@@ -21,13 +21,13 @@ pub(super) struct Writer<'p> {
     /// The names of the program's procedures.
     names: &'p [Name],
     procedure: &'p Procedure,
-    /// By register: its value as an operand, a variable or a literal.
+    /// By register: its value as an operand, for example a variable or a literal.
     values: Vec<Option<Expr>>,
     /// By storage: its variable, if it is bound already.
     storages: Vec<Option<Expr>>,
     /// The names that are used in the function.
     taken: NameSet,
-    /// The number that the next variable gets (`lv`, `lv1`, …).
+    /// The number that the next variable gets, whatever its name: for example `lv`, `alloc1`, `lv2`.
     numbered: usize,
     bindings: Vec<VarBinding>,
     origin: Origin,
@@ -221,7 +221,7 @@ impl<'p> Writer<'p> {
         Argument::Operand(self.operand(register))
     }
 
-    /// Returns the register's value as an operand. A register without a value is null.
+    /// Returns the register's value as an operand. A register without a value is null, and is bound to `R.null_value`.
     fn operand(&mut self, register: Register) -> Expr {
         if let Some(value) = self.value(register) {
             return value.clone();
@@ -264,7 +264,8 @@ impl<'p> Writer<'p> {
         Expr::var(variable, ty)
     }
 
-    /// Returns a name that is not used in the function: `lv`, `lv1`, ….
+    /// Returns a name that is not used in the function: `like`, numbered with a count that all names share. For
+    /// example, `lv`, `alloc1`, `lv2`.
     fn fresh(&mut self, like: &str) -> Name {
         loop {
             let own = match self.numbered {

@@ -19,9 +19,9 @@ pub(super) fn run_time(ty: &StructInfo) -> StructInfo {
     }
 }
 
-/// Replaces each shape by an unknown shape of the same rank if the type has a symbol that is not in `known`: a result
-/// may only use the symbols of the parameters. For example, if only `n` is known, `R.Tensor((n, m), "float32")` becomes
-/// `R.Tensor(ndim=2, dtype="float32")`.
+/// If the type has a symbol that is not in `known`, replaces its shape by an unknown shape of the same rank, or removes
+/// the value of a scalar; each field of a tuple separately. A result may only use the symbols of the parameters. For
+/// example, if only `n` is known, `R.Tensor((n, m), "float32")` becomes `R.Tensor(ndim=2, dtype="float32")`.
 pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     if ty.symbols().is_subset(known) {
         return ty.clone();

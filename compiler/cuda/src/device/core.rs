@@ -18,7 +18,7 @@ pub(super) struct Core {
     queue: RefCell<Queue>,
     staging: RefCell<Staging>,
     /// The last [`MOST_NAMED`] kernels launched since the host last waited, for the error message if one of them fails.
-    /// Repeated launches of one kernel are one entry.
+    /// Consecutive launches of one kernel are one entry.
     running: RefCell<VecDeque<Launched>>,
     /// The message of the error after which the device is lost; `None` if it is not lost.
     lost: RefCell<Option<String>>,

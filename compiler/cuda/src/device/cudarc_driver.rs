@@ -429,8 +429,8 @@ impl Driver for CudarcDriver {
         let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: launch.shared_bytes };
         // SAFETY: the arguments are the parameters of the printed kernel, in order: pointers have 8 bytes; of a scalar
         // the driver reads the low bytes, as many as its type has; the tensor maps of 128 bytes each follow. Buffers
-        // have the sizes that the kernel was printed for, which `Module::launch` checks. They live until the stream has
-        // completed this launch, and only this stream writes them.
+        // have at least the sizes that the kernel was printed for, which `Module::launch` checks. They live until the
+        // stream has completed this launch, and only this stream writes them.
         unsafe { builder.launch(config) }.map_err(refused)?;
         Ok(())
     }

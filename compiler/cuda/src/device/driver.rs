@@ -20,7 +20,7 @@ pub struct KernelHandle(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinned(pub usize);
 
-/// The number of an event: a point of the stream.
+/// The number of an event: a point of the stream. The number may be reused after [`Driver::forget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event(pub usize);
 
@@ -210,7 +210,7 @@ pub trait Driver: fmt::Debug {
     /// An error of the work before the event.
     fn wait(&self, event: Event, limit: Option<Duration>) -> Result<bool, DriverFailure>;
 
-    /// Returns the time between two events that have occurred, by the device's clock.
+    /// Returns the time in milliseconds between two events that have occurred, by the device's clock.
     ///
     /// # Errors
     /// An error of the driver.

@@ -99,8 +99,9 @@ pub struct Launched {
 }
 
 impl DeviceError {
-    /// Returns the kernel that failed, or another kernel of the same function. Returns `None` if the error names no
-    /// kernel, or kernels of several functions.
+    /// Returns the kernel that failed. If the error names several kernels of one function, returns the first of them,
+    /// which need not be the one that failed. Returns `None` if the error names no kernel, or kernels of several
+    /// functions.
     pub fn kernel(&self) -> Option<&Launched> {
         match self {
             DeviceError::Launch { kernel, .. } => Some(kernel),

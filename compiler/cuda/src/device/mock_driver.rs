@@ -1,5 +1,5 @@
-//! A mock driver for tests, without a device: it records its calls, keeps memory on the host, and fails at the calls
-//! that the test chooses. Kernels compute nothing.
+//! A mock driver for tests, without a device: it records most of its calls, keeps memory on the host, and fails at the
+//! call that the test chooses. Kernels compute nothing.
 
 use super::driver::{
     Address, Code, Driver, DriverFailure, DriverFailureKind, Event, Graph, KernelHandle, KernelLaunch, MemInfo, Pinned,
@@ -31,7 +31,7 @@ struct State {
 }
 
 impl MockDriver {
-    /// Creates a device with `total` bytes of memory.
+    /// Creates a driver of a device with `total` bytes of memory; 0 is no limit.
     pub fn with_memory(total: u64) -> MockDriver {
         let mock_driver = MockDriver::default();
         mock_driver.0.total.set(total);
@@ -44,12 +44,13 @@ impl MockDriver {
         self.0.calls.take()
     }
 
-    /// Makes the next call of this name fail: `launch`, `wait`, `copy_to_host`, `begin_capture`, …
+    /// Makes the next call of this name fail, for example `launch`, `wait` or `copy_to_host`. The name must be one that
+    /// is recorded. Replaces an earlier request that has not taken effect.
     pub fn fails_at(&self, call: &'static str, kind: DriverFailureKind, message: &str) {
         *self.0.failure.borrow_mut() = Some((call, DriverFailure { kind, message: message.to_owned() }));
     }
 
-    /// Makes every later kernel run forever, so that waits with a time limit time out.
+    /// Makes every later wait with a time limit time out, as if a kernel ran forever.
     pub fn hangs(&self) {
         self.0.is_hanging.set(true);
     }

@@ -102,8 +102,8 @@ impl Queue {
         done
     }
 
-    /// Replays a remembered sequence, and captures its graph the first time. If that fails, submits the launches one by
-    /// one.
+    /// Replays a remembered sequence, and captures its graph the first time. If the capture fails, submits the launches
+    /// one by one.
     fn replay(&mut self, driver: &dyn Driver, at: usize) -> Result<(), DriverFailure> {
         let Some(mut known) = self.known.remove(at) else { return Ok(()) };
         if known.graph.is_none() {

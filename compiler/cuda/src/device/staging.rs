@@ -84,7 +84,8 @@ impl Staging {
     }
 
     /// Returns a new slot, or the least recently used one if there are [`SLOTS`] already or an earlier allocation
-    /// failed. Returns `None` if there is no slot.
+    /// failed. If the allocation fails in this call, returns the most recently used slot. Returns `None` if there is no
+    /// slot.
     fn slot(&mut self, driver: &dyn Driver) -> Option<&mut Piece> {
         if self.slots.len() < SLOTS && !self.is_refused {
             match driver.pin(LEAST) {

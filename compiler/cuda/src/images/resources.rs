@@ -165,7 +165,7 @@ impl Multiprocessor {
 pub struct Occupancy {
     /// The number of blocks that run at the same time.
     pub blocks: u32,
-    /// Their warps in percent of the maximum.
+    /// Their warps in percent of the maximum, rounded down.
     pub percent: u32,
 }
 

@@ -91,7 +91,7 @@ static __device__ __forceinline__ void {name}({ctype} (*sums)[4], unsigned long 
 
 /// The properties of a pair of operand types that `mma` and `wgmma` need.
 struct Kind {
-    /// The suffix of the helper's name.
+    /// The part of the helper's name for the operand types.
     suffix: String,
     /// The size of an element, in bytes.
     bytes: usize,

@@ -250,7 +250,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Whether a variable is a scalar argument that is not the extent of a buffer.
+    /// Whether a variable is a scalar argument or a symbol, and is not the extent of a buffer parameter.
     pub(super) fn is_free_scalar(&self, var: VarId) -> bool {
         !self.symbols.contains(&var)
             && (self.func.scalar_params().any(|one| one == var) || self.func.symbols.contains(&var))

@@ -18,8 +18,9 @@ use super::types;
 use rustc_hash::FxHashSet;
 use rx_tir::{BinaryOp, Expr, Intrinsic, Stmt, UnaryOp, VarId};
 
-/// Whether an expression rounds, converts to an integer, divides with a whole quotient or compares floats: a difference
-/// in the last bit of an operand can then change the result by a whole step.
+/// Whether an expression of floats is rounded to a whole number, is a quotient or remainder of a division with a whole
+/// quotient, is a comparison, or is a cast to an integer or `bool`: a difference in the last bit of an operand can then
+/// change the result by a whole step.
 pub(super) fn decides(expr: &Expr) -> bool {
     match expr {
         Expr::Cast { dtype, value } => value.dtype().is_float() && !dtype.is_float(),
@@ -61,13 +62,15 @@ fn add_vars(expr: &Expr, reaches: bool, vars: &mut FxHashSet<VarId>) {
 }
 
 impl Kernel<'_> {
-    /// Prints a sum or difference of floats, whose products are rounded separately if the result decides something.
+    /// Prints a sum or difference of floats. Products that are its operands are rounded separately if the result
+    /// reaches a discrete decision.
     pub(super) fn float_sum(&mut self, symbol: &str, left: &Expr, right: &Expr) -> Result<Bound, String> {
         let (left, right) = (self.addend(left, SUM)?, self.addend(right, SUM + 1)?);
         Ok((format!("{left} {symbol} {right}"), SUM))
     }
 
-    /// Prints an operand of a sum. A product is a call of `__fmul_rn` or `__dmul_rn` if the sum decides something.
+    /// Prints an operand of a sum, or a value that is assigned. If it reaches a discrete decision (see [`decides`]), a
+    /// float product, also a negated one, is a call of `__fmul_rn` or `__dmul_rn`.
     pub(super) fn addend(&mut self, expr: &Expr, level: u8) -> Result<String, String> {
         match expr {
             Expr::Binary { op: BinaryOp::Mul, left, right } if self.is_deciding && expr.dtype().is_float() => {

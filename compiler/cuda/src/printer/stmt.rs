@@ -207,7 +207,7 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Declares the block's axes, except those that only rename a loop variable.
+    /// Declares the block's axes, except those whose binding is a variable or a constant of the axis's dtype.
     fn axes(&mut self, block: &Block) -> Result<(), String> {
         for iter in &block.iters {
             if !is_renaming(self.func, iter.var, &iter.binding) {
@@ -332,8 +332,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Returns a value for a variable of its dtype. If C computes the dtype in a wider type, the value is rounded: a
-    /// float16 is held in a `float`, for example.
+    /// Returns a value for a variable of its dtype. If C computes the dtype in a wider type, the value is rounded,
+    /// unless it already is: a float16 is held in a `float`, for example.
     pub(crate) fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         if types::helper(dtype).is_none() || is_rounded(value) {
             return self.addend(value, 0);
@@ -378,8 +378,8 @@ fn is_rounded(value: &Expr) -> bool {
     }
 }
 
-/// Whether one of the values depends on a load, on an intrinsic call, or on a scalar argument that is not the extent of
-/// a buffer.
+/// Whether one of the values depends on a load, on an intrinsic call, or on a scalar argument or symbol that is not the
+/// extent of a buffer parameter.
 pub(super) fn is_data(exprs: &[&Expr], kernel: &Kernel<'_>) -> bool {
     let is_data = |part: &Expr| match part {
         Expr::Load { .. } | Expr::Call { .. } => true,

@@ -13,7 +13,8 @@ pub(crate) fn storage(dtype: DType) -> Option<&'static str> {
     }
 }
 
-/// Returns the C type of a value in an expression: `float` for every float of at most 32 bits.
+/// Returns the C type of a value in an expression: `float` for `float32` and the dtypes of [`helper`]. Returns `None`
+/// for vectors and for other dtypes without a C type.
 pub(crate) fn value(dtype: DType) -> Option<&'static str> {
     if dtype.lanes != 1 {
         return None;
@@ -35,7 +36,8 @@ pub(crate) fn value(dtype: DType) -> Option<&'static str> {
     })
 }
 
-/// Returns the struct of a float of less than 32 bits, which is also the name of the helper that defines it.
+/// Returns the struct of a float of less than 32 bits, which is also the name of the helper that defines it. Returns
+/// `None` for dtypes that need no struct or are not supported.
 pub(crate) fn helper(dtype: DType) -> Option<&'static str> {
     match (dtype.code, dtype.bits, dtype.lanes) {
         (TypeCode::Float, 16, 1) => Some("rx_f16"),
@@ -56,7 +58,7 @@ pub(crate) fn from_storage(dtype: DType, text: &str) -> String {
     }
 }
 
-/// Converts a value to the storage type, with rounding.
+/// Converts a value to the storage type; floats of less than 32 bits are rounded.
 pub(crate) fn to_storage(dtype: DType, value: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{}({value})", rounding(helper)),
@@ -64,7 +66,8 @@ pub(crate) fn to_storage(dtype: DType, value: &str) -> String {
     }
 }
 
-/// Rounds a `float` to a smaller type. The result is a `float` again.
+/// Rounds a `float` to a dtype of less than 32 bits; the result is a `float` again. A value of another dtype does not
+/// change.
 pub(crate) fn rounded(dtype: DType, value: &str) -> String {
     match helper(dtype) {
         Some(helper) => format!("{helper}_to_float({}({value}))", rounding(helper)),
@@ -86,7 +89,8 @@ pub(crate) fn is_native_float(dtype: DType) -> bool {
     matches!(dtype, DType::FLOAT32 | DType::FLOAT64)
 }
 
-/// Prints a float constant, rounded to the type in which the dtype is computed. Returns `None` for infinities and NaN.
+/// Prints a float constant, rounded to the type in which the dtype is computed. Returns `None` for infinities and NaN,
+/// and if the value is rounded to infinity.
 pub(crate) fn float_literal(value: f64, dtype: DType) -> Option<String> {
     if is_single(dtype) {
         let rounded = value as f32;

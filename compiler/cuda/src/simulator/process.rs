@@ -1,5 +1,5 @@
-//! The process that runs compiled kernels. It lives as long as the simulator, since starting a process takes longer
-//! than most kernels.
+//! The process that runs compiled kernels. The simulator keeps it for later calls, since starting a process takes
+//! longer than most kernels.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

@@ -40,11 +40,13 @@ struct Attention {
     depth: i64,
     width: i64,
     heads_first: bool,
-    /// Whether the keys have the layout `[.., element, length]`.
+    /// Whether the last two axes of the keys are swapped. With `heads_first` the layout is then
+    /// `[batch, heads, element, length]`.
     transposed_keys: bool,
     has_bias: bool,
     seen: Seen,
-    /// Whether scores and softmax are computed in the dtype of the operands, with a separate buffer for each step.
+    /// Whether the scores after the product and the softmax are computed in the dtype of the operands, otherwise in
+    /// `float32`. If so, the scaled scores have a separate buffer.
     by_steps: bool,
     /// Whether elementwise statements are inlined into their consumers, as before programs are printed.
     inlined: bool,
@@ -327,8 +329,8 @@ fn attention_is_scheduled_by_the_rule() {
     crate::are_taken_by("attention", &cases(), &Target::default());
 }
 
-/// Devices of compute capability 8.6, 8.9 and 12.0 have 99 KiB of shared memory for a block, and static shared memory
-/// is part of it.
+/// Devices of compute capability 8.6, 8.9 and 12.0 have 99 KiB of shared memory for a block. Static shared memory,
+/// padded to 1 KiB, is part of it, so that 98 KiB are left for dynamic shared memory.
 #[test]
 fn tiles_fit_the_memory_of_smaller_devices() {
     let long = |seen| Attention { depth: 256, width: 256, batch: 1, heads: 1, key_heads: 1, seen, ..PLAIN };

@@ -93,7 +93,7 @@ impl Case {
     /// Returns the result of the interpreter within limits.
     ///
     /// # Errors
-    /// If the function cannot be interpreted.
+    /// If the function cannot be interpreted or exceeds the limits.
     pub fn interpreted(&self, limits: Limits<'_>) -> Result<Result<Vec<Tensor>, Failure>, RunError> {
         let mut tensors: Vec<Tensor> =
             self.arguments.iter().map(|one| one.duplicate().expect("a small tensor")).collect();
@@ -117,6 +117,7 @@ impl Case {
     /// Checks a result against the expected one.
     ///
     /// If a check fails in several threads, any of them may be reported, so only the kind of the failure must agree.
+    /// The index of an index failure must also be out of its range.
     pub fn compare_all(
         &self,
         actual: Result<&Vec<Vec<u8>>, Failure>,

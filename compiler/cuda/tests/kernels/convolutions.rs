@@ -106,8 +106,8 @@ impl Convolution {
 }
 
 impl Convolution {
-    /// Returns a transposed convolution without dilation as two sums: first the products of all taps over the input
-    /// channels, then for each output the sum of its taps.
+    /// Returns a transposed convolution without dilation as two sums: first, for each tap and input position, the sum
+    /// over the input channels; then, for each output, the sum over its taps.
     fn gathered(self, text: &str) -> Case {
         let shapes = self.shapes();
         let dims = |shape: &[i64]| shape.iter().map(|size| Dim::from(*size)).collect::<Vec<_>>();

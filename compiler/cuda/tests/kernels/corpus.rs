@@ -29,7 +29,7 @@ const MOST_BYTES: i64 = 1 << 26;
 /// The limits of the interpreter for one function.
 const INTERPRETED: Limits<'_> = Limits { iterations: Some(1 << 21), bytes: Some(1 << 26), zeroed: false, cancel: None };
 
-/// The number of functions in one text for the C++ compiler.
+/// The maximum number of functions in one text for the C++ compiler.
 const AT_ONCE: usize = 48;
 
 /// A prim_func, or the error of its reader, and its place in the texts.

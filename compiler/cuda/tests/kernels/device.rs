@@ -217,7 +217,7 @@ fn watch(test: &str) {
     assert!(failures.is_empty(), "{} of {cases} cases:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The lines that workers reported.
+/// The lines that workers reported, as counts and failures, and the file to which they are appended.
 struct Report {
     file: Option<File>,
     cases: usize,

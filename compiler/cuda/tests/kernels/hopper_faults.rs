@@ -1,6 +1,6 @@
 //! Kernels of `sm_90a` with one injected fault each, for which the simulator must not give the right result. The first
-//! entry of each list changes nothing, and its result must be right. The simulator completes asynchronous copies and
-//! products as late as allowed, and reads the layout of a matrix from its descriptor.
+//! entry of each list changes nothing, and its result must be right. In ascending order of threads, the simulator
+//! completes asynchronous copies and products as late as allowed. It reads the layout of a matrix from its descriptor.
 
 use crate::case::Case;
 use crate::convolutions::large as large_convolution;

@@ -34,7 +34,7 @@ mod written;
 use case::Case;
 use rx_cuda::rules::Target;
 
-/// Returns functions made for these tests.
+/// Returns the cases of the modules `built` and `written`.
 fn made() -> Vec<Case> {
     let mut cases = built::cases();
     cases.extend(written::cases());

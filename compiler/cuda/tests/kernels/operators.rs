@@ -205,7 +205,7 @@ fn value_of(dim: &Dim, symbols: &Symbols) -> Result<i64, String> {
     dim.substitute(&of).as_constant().ok_or_else(|| format!("the value of {dim} is not known"))
 }
 
-/// Reads an element: a number, or a string for a value that JSON cannot represent, for example `nan`.
+/// Reads an element: a number, a boolean, or a string for a value that JSON cannot represent, for example `nan`.
 fn scalar(value: &Value) -> Result<Scalar, String> {
     match value {
         Value::Bool(value) => Some(Scalar::Int(i64::from(*value))),

@@ -21,7 +21,7 @@ pub struct Product {
     pub m: i64,
     pub n: i64,
     pub k: i64,
-    /// Whether `A` has the layout `[k, m]` and `B` has the layout `[n, k]`.
+    /// Whether `A` has the layout `[k, m]`, and whether `B` has the layout `[n, k]`.
     pub transposed: [bool; 2],
     pub behind: Behind,
 }
