@@ -18,7 +18,7 @@ pub fn is_known(expr: &Expr, constants: &Constants) -> bool {
 
 /// Returns the value of a constant expression as a tensor. Returns `None` if the expression is not a constant, if its
 /// dtype, extents or data are unknown, if it is a single literal of a type of rank 1 or more, or if the tensor cannot
-/// be created: its dtype is not supported, or it is too large.
+/// be created, for example because its dtype is not supported.
 pub fn tensor(expr: &Expr, constants: &Constants) -> Option<Tensor> {
     let ty = expr.ty.as_tensor();
     match &expr.kind {

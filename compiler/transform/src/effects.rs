@@ -56,12 +56,13 @@ impl Effects {
 /// The function attribute by which an impure body counts as pure.
 const FORCE_PURE: &str = "relax.force_pure";
 
-/// Whether the body of a function may have effects: the function is impure, or has the attribute `relax.force_pure`.
+/// Whether the body of a function may have effects: the function is impure, or its attribute `relax.force_pure` is
+/// true.
 pub fn may_have_effects(function: &RelaxFunction) -> bool {
     !function.pure || is_forced(function)
 }
 
-/// Whether a function has the attribute `relax.force_pure`, by which it counts as pure regardless of its body.
+/// Whether a function's attribute `relax.force_pure` is true, by which it counts as pure regardless of its body.
 pub fn is_forced(function: &RelaxFunction) -> bool {
     function.is_set(FORCE_PURE)
 }
@@ -75,8 +76,8 @@ pub fn force_pure(function: &mut RelaxFunction) {
     }
 }
 
-/// Whether an expression allocates: each evaluation returns a distinct object, so that two such calls must not be
-/// merged even if they are textually equal.
+/// Whether an expression is a call of an operator that allocates: each evaluation returns a distinct object, so that
+/// two such calls must not be merged even if they are textually equal.
 pub fn makes_new_object(expr: &Expr) -> bool {
     matches!(
         expr.as_op(),

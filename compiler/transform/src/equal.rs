@@ -1,10 +1,10 @@
 //! Structural equality of modules up to names, like TVM's `StructuralEqual` with `map_free_vars`.
 //!
-//! Both modules are brought to a canonical form that does not depend on names, and then compared. The canonical form
-//! numbers variables in the order in which they are bound and symbolic dims in the order in which they first occur, and
-//! drops source positions and origins. Public functions are matched by name, private functions by the order in which
-//! public ones first refer to them. For example, in functions of one parameter, `lv = R.exp(x)` and `y = R.exp(a)` both
-//! become `v1 = R.exp(v0)`.
+//! Both modules are brought to a canonical form and then compared. The canonical form numbers variables in the order in
+//! which they are bound and symbolic dims in the order in which they first occur, and drops source positions and
+//! origins. Public functions are matched by name, and so are private ones that no public function reaches; other
+//! private functions are matched by the order of the first references to them. For example, in functions of one
+//! parameter, `lv = R.exp(x)` and `y = R.exp(a)` both become `v1 = R.exp(v0)`.
 
 use crate::{Module, walk};
 use rx_base::name::{NameMap, name};
@@ -24,9 +24,9 @@ pub fn structurally_equal(a: &Module, b: &Module) -> bool {
     first_difference(a, b).is_none()
 }
 
-/// Returns the canonical name of a function that differs, or a message that only one module has it; `None` if the
-/// modules are equal. The name is `<private 0>` and so on for a private function that others refer to, and the
-/// position, as in `<3>`, for a statement without a name.
+/// Returns the canonical name of an item that differs, or a message that only one module has it; `None` if the modules
+/// are equal. The name is `<private 0>` and so on for a private function that public ones reach, and the position, as
+/// in `<3>`, for a statement without a name.
 pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     let (a, b) = (canonical(a), canonical(b));
     let missing = |from: &Canonical, of: &Canonical| from.keys().find(|name| !of.contains_key(*name)).cloned();
@@ -39,7 +39,7 @@ pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     a.iter().find(|(name, item)| !b.get(*name).is_some_and(|other| item.is_same(other))).map(|(name, _)| name.clone())
 }
 
-/// Whether two functions of a module are equal up to their own names and the names that they bind.
+/// Whether two functions of a module are equal up to their own names, the flag `private`, and the names that they bind.
 pub fn same_function(a: &RelaxFunction, b: &RelaxFunction) -> bool {
     let (globals, constants) = (NameMap::default(), Constants::default());
     let canonical = |function: &RelaxFunction| {
@@ -129,8 +129,8 @@ fn canonical_loops(function: &LoopFunction<PrimFunc>) -> CanonicalItem {
     CanonicalItem::Loops { attributes, loops: function.loops().map(|loops| nameless(loops)), text }
 }
 
-/// Prints a prim_func with its variables and buffers renamed by number, and with the same name for all blocks, so that
-/// the text does not depend on names.
+/// Prints a prim_func in a canonical form: variables and buffers are renamed by number, all blocks except `root` have
+/// the same name, and the `int64` extents of buffers are normalized. Names of handles without a buffer remain.
 pub(crate) fn nameless(loops: &PrimFunc) -> String {
     let mut loops = rx_tir::renumber::renumber(loops);
     (0..).zip(&mut loops.vars).for_each(|(at, var): (usize, _)| var.name = name(&format!("v{at}")));
@@ -160,8 +160,8 @@ fn settle_extents(loops: &mut PrimFunc) {
     loops.buffers = buffers;
 }
 
-/// Returns the canonical name of every function. A public function keeps its name. A private one is numbered in the
-/// order in which public functions, sorted by name, and then the private ones found, first refer to it.
+/// Returns the canonical name of every item that has a name. A public one keeps its name. A private one is numbered in
+/// the order in which public functions, sorted by name, and then the private ones found, first refer to it.
 fn global_names(module: &Module) -> NameMap<Name> {
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut names = NameMap::default();

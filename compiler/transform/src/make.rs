@@ -89,8 +89,9 @@ pub fn attr<'a>(value: &'a Expr, param: &str) -> Option<&'a Attr> {
     rx_ops::find(name(value.as_op()?))?.attr(value.as_call()?, param)
 }
 
-/// Returns the types that an operator call passes for `param`, which is `out_ty` or `ty_args`; `None` if it passes no
-/// types.
+/// Returns the types that an operator call passes for `param`, which is `out_ty` or `ty_args`. The list is empty if
+/// `param` was omitted from a call built by [`call`]. Returns `None` if `value` is not an operator call, or has no such
+/// argument.
 pub fn types<'a>(value: &'a Expr, param: &str) -> Option<&'a [StructInfo]> {
     match rx_ops::find(name(value.as_op()?))?.argument(value.as_call()?, param)? {
         Argument::Types(types) => Some(types),

@@ -5,7 +5,8 @@ use rx_base::Name;
 use rx_base::name::{NameSet, name};
 use rx_ir::{BoundValue, Item, RelaxFunction};
 
-/// Returns every name that a function defines: variables and symbolic dims, including those of nested functions.
+/// Returns the names of a function's variables, and of the symbolic dims in its signature, in the types of its bindings
+/// and in bound values, including those of nested functions.
 pub fn of_function(function: &RelaxFunction) -> NameSet {
     let mut found = NameSet::default();
     of_signature(function, &mut found);

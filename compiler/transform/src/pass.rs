@@ -274,8 +274,8 @@ fn at_commas(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns the names, sorted, of the public functions whose parameter types or return type differ between the modules.
-/// Functions that only one of the modules has are included.
+/// Returns the names, sorted, of the public Relax functions whose parameter types or return type differ between the
+/// modules. Functions that only one of the modules has are included.
 pub fn changed_signatures(before: &Module, after: &Module) -> Vec<rx_base::Name> {
     let public = |module: &Module| -> std::collections::BTreeMap<_, _> {
         let functions = module.functions().filter(|function| !function.private);

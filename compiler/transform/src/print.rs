@@ -1,8 +1,8 @@
 //! Printing of a module as TVMScript, in the spelling of TVM 0.27 on Python before 3.12.
 //!
 //! The layout is that of `tvm_script` (TVM `src/relax/script/printer`): every binding has a type annotation, except
-//! calls that state their type by `out_ty`, calls printed as bare statements, and nested functions. The printed text
-//! parses back to the same module, up to names. For example:
+//! calls of `call_tir` and `call_dps_packed` whose `out_ty` states the type, calls printed as bare statements, and
+//! nested functions. The printed text parses back to the same module, up to names. For example:
 //!
 //! ```text
 //! @R.function
@@ -44,7 +44,7 @@ pub struct Part {
     pub origins: Vec<Origin>,
 }
 
-/// Prints a module as text that ends in a line break.
+/// Prints a module. The text ends in a line break, unless it is empty.
 pub fn print(module: &Module) -> String {
     printed(module).out
 }
@@ -398,7 +398,7 @@ fn says_its_type(value: &Expr, declared: &StructInfo) -> bool {
     matches!(value.as_op(), Some("call_tir" | "call_dps_packed")) && value.ty == *declared
 }
 
-/// Prints a dictionary key or a name in quotes.
+/// Prints a dictionary key in quotes.
 fn quoted(text: &Arc<str>) -> String {
     string(text)
 }

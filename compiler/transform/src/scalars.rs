@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Requires a prim_func with loops that the loop-level IR represents and with trailing scalar parameters. All its uses
-//! must be such calls, with the same numbers of arguments and of scalars, and with tensors or scalars as arguments.
+//! as an operand must be such calls, with the same numbers of arguments and of scalars, and with tensors or scalars as
+//! arguments; items kept as text must not contain its name.
 //! Other calls do not change.
 
 use crate::{Module, make, walk};
@@ -63,8 +64,8 @@ pub fn pass_scalars_among_arguments(module: &mut Module) {
     }
 }
 
-/// Returns the functions that calls with `tir_vars` call. The value is the counts that all calls pass; `None` if the
-/// calls differ in them, or if the function is also used in another way.
+/// Returns the functions that calls with `tir_vars` call. The value is the counts that all these calls pass; `None` if
+/// the calls differ in them, or if another expression has the function as an operand.
 fn uses(module: &Module) -> NameMap<Option<Counts>> {
     let mut named: NameMap<usize> = NameMap::default();
     let mut calls: NameMap<Vec<Counts>> = NameMap::default();
@@ -102,7 +103,7 @@ fn is_named_elsewhere(module: &Module, function: Name) -> bool {
 }
 
 /// Moves the trailing scalar parameters to after the parameters of the arguments, before those of the outputs. Returns
-/// `None` if the parameters do not match the counts.
+/// `None` if there are too few parameters, or if one of the trailing ones is not a scalar.
 fn reordered(func: &PrimFunc, (arguments, scalars): Counts) -> Option<PrimFunc> {
     let outputs = func.params.len().checked_sub(arguments + scalars)?;
     let (before, behind) = func.params.split_at_checked(arguments + outputs)?;

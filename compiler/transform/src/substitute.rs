@@ -56,8 +56,8 @@ pub fn rename(sequence: &mut Sequence, renaming: &Renaming<'_>) {
     renaming.expr(&mut sequence.result);
 }
 
-/// Replaces variables with values. A field access of a tuple that is written out then becomes the field: `(a, b)[1]`
-/// becomes `b`.
+/// Replaces variables with values; changes nothing if `values` is empty. A field access of a tuple that is written out
+/// then becomes the field: `(a, b)[1]` becomes `b`.
 pub fn replace(expr: &mut Expr, values: &NameMap<Expr>) {
     if values.is_empty() {
         return;

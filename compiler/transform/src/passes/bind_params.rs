@@ -9,7 +9,7 @@
 //!     y = R.add(x, metadata["ir.GenericConst"][0])      # the constant [2.0]
 //! ```
 //!
-//! A tensor of rank 0 becomes a literal, as in `R.const(2.0, "float32")`.
+//! A tensor of rank 0 becomes a literal, as in `R.const(2.0, "float32")`, if a literal represents it exactly.
 //!
 //! Requires that no function of the module calls the function, since its callers may pass other values. Guarantees that
 //! symbolic dims that the shape of a tensor determines, such as `n`, are replaced throughout the function.
@@ -80,7 +80,7 @@ pub struct Bound {
 }
 
 /// Returns the tensors that a step of a pipeline binds; `None` if the step is another pass, if the module has no such
-/// function, or if a tensor cannot be read.
+/// function, if the function has no such parameter, or if a tensor cannot be read.
 pub fn bound(module: &Module, step: &Step) -> Option<Bound> {
     let (Value::String(wanted), Value::Object(params)) = (step.arguments.get(0), step.arguments.get(1)) else {
         return None;

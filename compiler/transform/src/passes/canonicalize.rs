@@ -11,9 +11,9 @@
 //!
 //! The pass first replaces symbolic dims that a cast binds to a known dim with that dim ([`dims`]). It then replaces
 //! variables that are bound to a variable, to a field of a tuple that is written out, to a tuple rebuilt from all
-//! fields of another tuple, or to a constant; the binding of a constant itself stays. Dataflow outputs that are not
-//! used outside their block stop being outputs ([`plan`]). A binding whose annotation is more specific than the type of
-//! its value stays.
+//! fields of another tuple, to a constant, or to a cast of one of these to the type that it already has; the binding of
+//! a constant itself stays. Dataflow outputs that are not used outside their block stop being outputs ([`plan`]). A
+//! binding whose annotation is more specific than the type of its value stays.
 //!
 //! Requires nothing. Guarantees the same results and effects.
 //!
@@ -101,7 +101,8 @@ fn sharpen(sequence: &mut Sequence, touched: &NameSet, changed: &mut Changed) {
     }
 }
 
-/// Removes the bindings of aliases, outputs that are not used outside their dataflow block, and empty blocks.
+/// Removes the bindings of aliases and empty blocks. The outputs of a dataflow block become those of its variables that
+/// are used outside of it.
 fn remove(sequence: &mut Sequence, plan: &Plan) {
     for block in &mut sequence.blocks {
         block.bindings.retain(|binding| !plan.removed.contains(&binding.variable));

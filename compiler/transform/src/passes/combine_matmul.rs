@@ -177,7 +177,8 @@ fn products(block: &Block) -> Vec<(&Expr, Vec<Product<'_>>)> {
     found
 }
 
-/// Returns whether all products have a matching bias, and the activation that all products share.
+/// Returns whether all products have a matching bias, and the activation that all products share, if it is applied to
+/// sums with matching biases or to products without any bias.
 fn shared(products: &[Product<'_>]) -> (bool, Option<&'static str>) {
     let rank = |product: &Product<'_>| product.bias.map(|(_, bias)| self::rank(bias));
     let all_biased = products
@@ -217,7 +218,7 @@ impl Product<'_> {
 }
 
 /// Selects the branches that can be combined, and the binding before which to compute the combined product. Returns
-/// `None` if fewer than two branches are left, or if their dtypes or leading dims differ.
+/// `None` if fewer than two branches are left, or if their dtypes, devices or leading dims differ.
 fn fitting(mut branches: Vec<Branch>, places: &NameMap<usize>) -> Option<(Name, Vec<Branch>)> {
     let place = |variable: Name| places.get(&variable).copied();
     let at = branches.iter().filter_map(|branch| place(branch.replaced)).min()?;

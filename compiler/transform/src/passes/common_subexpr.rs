@@ -127,7 +127,8 @@ impl Elimination<'_> {
     }
 
     /// Replaces the value with the variable that holds it already, or records the value for later bindings. Skips
-    /// values that have effects, that allocate, or that compute nothing, such as a variable.
+    /// values that have effects, that allocate, or that compute nothing, such as a variable; bindings of `_`; and, with
+    /// `call_only`, values other than calls.
     fn value(&mut self, binding: &mut VarBinding) {
         let VarBinding { variable, ty, value: BoundValue::Expr(value), .. } = binding else { return };
         let is_computed = match value.kind {

@@ -182,8 +182,8 @@ impl Converter<'_> {
         }
     }
 
-    /// Converts an operator call by the operator's rule. Falls back to the layout of the source if the converted call
-    /// is invalid.
+    /// Converts an operator call by the operator's rule. Falls back to the layout of the source if no rule applies, or
+    /// if the converted call is invalid.
     fn operator(
         &self,
         operator: Name,
@@ -284,7 +284,7 @@ impl Converter<'_> {
     }
 }
 
-/// Whether all tensors in a type have a known rank.
+/// Whether a type is known and all tensors in it have a known rank.
 fn is_ranked(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tensor(tensor) => tensor.shape.ndim().is_some(),

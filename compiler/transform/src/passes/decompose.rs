@@ -137,7 +137,7 @@ impl<'a> Composed<'a> {
     }
 
     /// Returns the axes that are not normalized; empty if the normalized axes are the last ones. Returns `None` if the
-    /// normalized axes are not in ascending order.
+    /// normalized axes are unknown, or not in ascending order.
     fn axes_beside(&self, ndim: usize) -> Option<Vec<i64>> {
         let Attr::List(items) = self.schema.attr(self.call, "axes")? else { return None };
         let rank = ndim as i64;

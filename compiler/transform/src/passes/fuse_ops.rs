@@ -98,7 +98,8 @@ fn is_done(function: &RelaxFunction) -> bool {
     is_primitive(function) || function.attribute("Codegen").is_some()
 }
 
-/// Whether a function has the attribute `Primitive`, which marks it as a group that `FuseTIR` turns into one prim_func.
+/// Whether a function's attribute `Primitive` is true, which marks it as a group that `FuseTIR` turns into one
+/// prim_func.
 pub(super) fn is_primitive(function: &RelaxFunction) -> bool {
     function.is_set("Primitive")
 }
@@ -151,7 +152,8 @@ fn joined_name<'a>(bindings: impl Iterator<Item = &'a VarBinding>) -> String {
     joined
 }
 
-/// Returns the prim_func that a `call_tir` or `call_tir_inplace` calls, and the arguments; `None` for other values.
+/// Returns the prim_func that a `call_tir` or `call_tir_inplace` calls, and the arguments; `None` for other values, and
+/// if the arguments are not a tuple that is written out.
 pub(super) fn tir_call(value: &Expr) -> Option<(Name, &[Expr])> {
     let operator = value.as_op().filter(|op| matches!(*op, "call_tir" | "call_tir_inplace"))?;
     let schema = rx_ops::find(name(operator))?;
@@ -256,7 +258,7 @@ impl Fuser<'_> {
         nodes
     }
 
-    /// Returns the pattern of a binding, and the variables that it uses.
+    /// Returns the pattern of a binding, and the variables of which it is recorded as a user.
     fn pattern(&self, binding: &VarBinding) -> (OpPattern, Vec<Name>) {
         let BoundValue::Expr(value) = &binding.value else { return (OpPattern::Opaque, Vec::new()) };
         match &value.kind {

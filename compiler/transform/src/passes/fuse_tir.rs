@@ -124,9 +124,9 @@ struct Passing<'k> {
 }
 
 impl<'k> Passing<'k> {
-    /// Matches a call of `kernel`. Returns `None` if an argument is not a tensor, a scalar or a shape of known rank, if
-    /// a result is not a tensor of known shape and dtype, if the numbers of arguments or results differ, or if the type
-    /// is a tuple of one field.
+    /// Matches a call of `kernel`. Returns `None` if an argument is not a tensor, a scalar or a shape with known dims,
+    /// if a result is not a tensor of known shape and dtype, if the numbers of arguments or results differ, or if the
+    /// type is a tuple of one field.
     fn of(kernel: &'k Kernel, call: &Call, ty: &StructInfo) -> Option<Passing<'k>> {
         let mut passed = Vec::new();
         let mut arguments = Vec::new();

@@ -18,7 +18,8 @@
 //!
 //! Requires a public function with the attribute `num_input`, and a transform function that takes one tuple and returns
 //! as many tensors as the public function has parameters after the first `num_input`. Guarantees that the new `main`
-//! has the parameters that `main` had before `LiftTransformParams`. The pass exists only in rx.
+//! takes the arguments that `main` took before `LiftTransformParams`; a weight that the transform function does not use
+//! is named `weight0`, `weight1`, …, by its position. The pass exists only in rx.
 
 use crate::Module;
 use crate::names::FreshNames;
@@ -127,8 +128,8 @@ fn pairs(module: &Module) -> Vec<(Name, Name)> {
     module.functions().filter(|function| !function.private).filter_map(pair).collect()
 }
 
-/// Returns the number of parameters that are not weights; `None` if the function takes no prepared weights, or is a raw
-/// entry itself.
+/// Returns the number of parameters that are not weights; `None` if the function has no integer attribute `num_input`,
+/// or is a raw entry itself.
 fn inputs(function: &RelaxFunction) -> Option<usize> {
     match function.attribute(RAW_ENTRY) {
         Some(_) => None,

@@ -11,8 +11,8 @@
 //! Requires a function that may have effects (`pure=False` or `relax.force_pure`), since a kill is an effect; other
 //! functions get no kills. `CanonicalizeBindings` runs first, on all functions. Guarantees that a killed variable is
 //! not used later. Kills follow a dataflow block, since none may be inside; variables that are not outputs of the block
-//! are not killed. A variable that a nested function captures is not killed, because a later call of that function may
-//! use it.
+//! are not killed. A variable that is never used is not killed, nor is one that a nested function captures, because a
+//! later call of that function may use it.
 //!
 //! Reference: TVM `src/relax/transform/kill_after_last_use.cc`.
 
@@ -104,7 +104,7 @@ fn seen(of: &Sequence) -> impl Iterator<Item = &VarBinding> {
     })
 }
 
-/// Returns the variables that a binding uses, including those in its branches.
+/// Returns the variables that a binding uses, including those in its branches or in its nested function.
 fn named_by(binding: &VarBinding) -> Vec<Name> {
     let mut found: Vec<Name> = binding.value.computed().into_iter().flat_map(Expr::variables).collect();
     for inner in binding.value.sequences() {
@@ -128,8 +128,8 @@ fn killed(of: &Sequence) -> NameSet {
     found
 }
 
-/// Returns the call that kills a variable; `None` for `_`, and if the value owns no memory: a constant, a function, a
-/// shape, a scalar or an empty tuple.
+/// Returns the call that kills a variable; `None` for `_`, for a variable of unknown type, and if the value owns no
+/// memory: a constant, a function, a shape, a scalar or an empty tuple.
 fn kill(binding: &VarBinding) -> Option<Expr> {
     let value = match &binding.value {
         BoundValue::Expr(value) => Some(value),

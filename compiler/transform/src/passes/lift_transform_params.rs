@@ -58,8 +58,8 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The suffix of the names of functions that prepare weights. A function that prepares the weights of several functions
-/// has just this name.
+/// The suffix of the names of functions that prepare weights. The function that prepares shared weights
+/// (`shared_transform`) has just this name.
 pub const SUFFIX: &str = "transform_params";
 
 fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
@@ -117,7 +117,7 @@ fn targets(module: &Module, argument: &Value) -> Result<(Vec<Name>, bool), PassE
 /// Returns the number of leading parameters that are not weights; `None` if the function has no attribute `num_input`.
 ///
 /// # Errors
-/// `num_input` is larger than the number of parameters, or not an integer.
+/// `num_input` is negative, larger than the number of parameters, or neither an integer nor a boolean.
 fn inputs(function: &RelaxFunction) -> Result<Option<usize>, PassError> {
     let Some(count) = function.attribute("num_input") else { return Ok(None) };
     let count = match count {
@@ -129,7 +129,8 @@ fn inputs(function: &RelaxFunction) -> Result<Option<usize>, PassError> {
     count.map(Some).ok_or_else(wrong)
 }
 
-/// Changes the functions `members`, and adds the function that prepares their weights.
+/// Changes the functions `members`, and adds the function `transform` that prepares their weights. If the module has a
+/// function of this name already, the two are composed; nothing changes if there is nothing left to prepare.
 fn lift(
     module: &mut Module,
     effects: &Effects,

@@ -132,7 +132,7 @@ struct Open {
     origin: Origin,
     /// The replacements of variables: the variable with a new dtype, or a copy of it.
     current: NameMap<Expr>,
-    /// The variables that are used outside of the block and keep their dtype.
+    /// The variables that are used outside of the block or by a nested function, and keep their dtype.
     kept: NameSet,
 }
 
@@ -318,7 +318,8 @@ impl Rewriter<'_> {
         self.cast(value, &needed_for(ty), open)
     }
 
-    /// Casts a value to the needed dtypes; returns it unchanged if it has them.
+    /// Casts a value to the needed dtypes. Tensors that have them already, whose need is unknown, or that are neither
+    /// `float16` nor `float32` stay unchanged.
     fn cast(&mut self, value: Expr, need: &Need, open: &mut Open) -> Result<Expr, PassError> {
         match need {
             Need::Unknown => Ok(value),
@@ -391,7 +392,7 @@ fn may_be_narrow(ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether a value consists of 16-bit floats, or of constants that are in the range of 16-bit floats.
+/// Whether each tensor of a value is a `float16`, or a literal number or list of numbers in the range of `float16`.
 fn is_narrow(value: &Expr) -> bool {
     let fits = |literal: &Literal| match literal {
         Literal::Float(value) => value.abs() <= LARGEST,

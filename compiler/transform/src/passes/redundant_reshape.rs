@@ -79,8 +79,8 @@ fn binding(binding: &mut VarBinding, reshaped: &mut NameMap<Expr>) -> Result<(),
     Ok(())
 }
 
-/// Returns the operand and the target shape of a reshape; `None` if the dims of the result are unknown. A target shape
-/// that is not a variable is returned with all its dims known.
+/// Returns the operand and the target shape of a reshape; `None` for other values, and if the dims of the result are
+/// unknown. A target shape that is not a variable is returned with all its dims known.
 fn reshape(value: &Expr) -> Option<(&Expr, Argument)> {
     let [source, shape] = operands(value, "reshape", ["x", "shape"])?;
     // `-1` and `0` in a target shape depend on the operand's shape, so the inferred result shape replaces them.

@@ -48,7 +48,7 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
 /// The facts that hold at the current binding.
 #[derive(Clone, Default)]
 struct Facts {
-    /// The known elements of variables.
+    /// The known facts about the values of variables: elements, bounds, and terms over parameters.
     values: NameMap<Known>,
     /// The variables bound to selected columns of a table.
     picked: NameMap<Picked>,
@@ -131,7 +131,7 @@ impl Facts {
         self.values.insert(binding.variable, known);
     }
 
-    /// Returns the elements of a value, as far as they are known.
+    /// Returns the known facts about a value: elements, bounds, and terms over parameters.
     fn of(&self, value: &Expr) -> Known {
         match &value.kind {
             ExprKind::Var(variable) => self.values.get(variable)?.clone(),

@@ -16,10 +16,11 @@
 //! `relax.memory_plan_dynamic_func_output`, other tensors of symbolic shape get separate storages of their largest
 //! size.
 //!
-//! Requires a tensor of `builtin.alloc_tensor` that is passed only to prim_funcs and packed functions, in the block
-//! that allocates it; other tensors stay. Guarantees that a storage is reused only after the last use of its tensor,
-//! and only where its variable is in scope: not after the branch or dataflow block that binds it, which TVM does not
-//! check. The result of a cast is the same tensor as its operand.
+//! Requires a tensor of `builtin.alloc_tensor` that is passed only to direct calls of prim_funcs (`cls.f(…)`), packed
+//! functions (`R.call_packed`) and `R.vm.call_tir_dyn`, in the block that allocates it; other tensors stay. The result
+//! of a reshape, a view or a cast is the same tensor as its operand. Guarantees that a storage is reused only after the
+//! last use of its tensor, and only where its variable is in scope: not after the branch or dataflow block that binds
+//! it, which TVM does not check.
 //!
 //! Reference: TVM `src/relax/transform/static_plan_block_memory.cc`.
 

@@ -124,8 +124,9 @@ fn prim(value: &PrimValue, info: &StructInfo) -> String {
     }
 }
 
-/// Prints a call of an operator, a function or a value. For operators, the arguments are in the order of the schema.
-/// Leading operands and variadic operands are positional; later operands, attributes and types are keyword arguments.
+/// Prints a call of an operator, a function or a value. For operators, the arguments are in the order of the schema;
+/// leading operands and variadic operands are positional, and later operands, attributes and types are keyword
+/// arguments. For functions and values, all arguments are positional.
 fn call(call: &Call) -> String {
     let callee = match &call.callee {
         Callee::Op(op) => return operator(op.as_str(), call),
@@ -185,7 +186,8 @@ fn operator(name: &str, call: &Call) -> String {
     format!("R.{spelled}({})", arguments.join(", "))
 }
 
-/// Prints an operand. A function that is called by name is printed as a bare string.
+/// Prints an operand of an operator call. A function that is called by name is printed as a bare string, and a dtype as
+/// `R.dtype`.
 fn passed(param: &Param, value: &Expr) -> String {
     match &value.kind {
         ExprKind::Str(text) if param.kind == ParamKind::Function => string(text),

@@ -71,8 +71,7 @@ pub(super) fn known_in(function: &RelaxFunction, outer: &NameSet) -> NameSet {
 }
 
 /// Returns the dims that a body uses and that neither `known` nor a binding defines, in order of first use: those that
-/// `R.match_cast` binds. Dims of nested functions' signatures are not included, and neither are scalars that a binding
-/// computes.
+/// `R.match_cast` binds. Nested functions are not searched. Scalars that a binding computes are not included.
 pub(super) fn of_body(function: &RelaxFunction, known: &NameSet) -> Vec<Name> {
     let mut computed = NameSet::default();
     walk::each_own_binding(&function.body, &mut |binding| {
@@ -104,7 +103,7 @@ pub(super) fn of_body(function: &RelaxFunction, known: &NameSet) -> Vec<Name> {
 
 /// Renames dims that bodies declare and that are also declared for the whole file. TVM's parser rejects `n = T.int64()`
 /// in a function whose signature does not use the `n` of a file-level `n = TypeVar("n")`. For example, such an `n`
-/// becomes `n_1`.
+/// becomes `n_1`. A function is left unchanged if an expression kept as source text uses one of its names.
 pub(super) fn with_distinct_names(module: &Module) -> Cow<'_, Module> {
     let mut declared = declared_in(&module.prelude);
     declared.extend(of_signatures(module));

@@ -72,7 +72,7 @@ fn general() -> impl Iterator<Item = Step> {
     free.chain(parse(LAYOUTS).expect("a pass"))
 }
 
-/// Returns named texts: the modules of the cases, a module for each operator call in the cases, and the models.
+/// Returns named texts: the modules of the cases, a module for each valid operator call in the cases, and the models.
 fn texts() -> Option<Vec<(String, String)>> {
     let of = |rows: Vec<Value>, key: &'static str| {
         rows.into_iter().filter_map(move |row| Some((row["id"].as_str()?.to_owned(), row[key].as_str()?.to_owned())))
@@ -132,7 +132,7 @@ fn outputs_of_passes_have_no_errors() {
 #[derive(Default)]
 struct Tally {
     rows: usize,
-    /// The rows whose output has no errors.
+    /// The number of rows for which rx's output, printed and read back, has no errors.
     accepted: usize,
     equal: usize,
     mistakes: Vec<String>,

@@ -21,7 +21,7 @@ class Module:
         return z
 ";
 
-/// Runs passes, and checks that the output parses back to the same module.
+/// Runs passes, and checks that the output parses back to the same module and is then printed as the same text.
 fn made(passes: &str, module: Module) -> Module {
     let made = apply(passes, module).expect("a module");
     let text = print(&made);

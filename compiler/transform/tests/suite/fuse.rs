@@ -83,7 +83,8 @@ fn values(module: &Module, function: &str, inputs: &[&[f32]]) -> Vec<Vec<f32>> {
     outputs.iter().map(|output| output.as_slice::<f32>().unwrap_or_default().to_vec()).collect()
 }
 
-/// Checks that `FuseOps`, `FuseTIR` and `StaticPlanBlockMemory` keep the values.
+/// Checks that `FuseOps`, `FuseTIR`, and `CallTIRRewrite` with `StaticPlanBlockMemory`, run one after the other, keep
+/// the values.
 fn keeps_values(module: &Module, function: &str, inputs: &[&[f32]]) {
     let before = values(module, function, inputs);
     for passes in ["FuseOps", "FuseOps, FuseTIR", "FuseOps, FuseTIR, CallTIRRewrite, StaticPlanBlockMemory"] {

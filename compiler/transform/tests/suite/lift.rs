@@ -174,7 +174,7 @@ def main(x: X, w: W) -> Y:
     let main = text.split("def main(").nth(1).unwrap_or_default();
     assert!(main.contains("R.print(w") && !main.contains("R.permute_dims"), "{text}");
     assert!(main.starts_with(&format!("x: {INPUT}, w: {WEIGHT}, turned: {TURNED})")), "{text}");
-    // The bindings after the mark are held back once: the pass removes the mark, as TVM does.
+    // The bindings after the mark are held back in one run only: the pass removes the mark, as TVM does.
     let held = functions
         .replace("R.permute_dims(twice,", "R.permute_dims(held,")
         .replace("        turned: V", "        held: W = R.builtin.stop_lift_params(twice)\n        turned: V");

@@ -217,7 +217,7 @@ for i in range(T.int64(4)):
     assert_eq!(patterns(&prim_func("A:4 C:4", &none)), [Some(2)]);
 }
 
-/// The two classifications of the table in `rx_loops::op_pattern`.
+/// Checks the two classifications of the table in `rx_loops::op_pattern`.
 #[test]
 fn classifications_differ_where_the_table_says() {
     let cases = [

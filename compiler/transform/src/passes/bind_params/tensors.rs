@@ -27,7 +27,8 @@ pub(super) fn read(value: &Value, ty: &StructInfo) -> Result<Tensor, String> {
     }
 }
 
-/// Reads `{"__ndarray__": "float32", "shape": [2], "data": [1.0, 2.0]}`.
+/// Reads `{"__ndarray__": "float32", "shape": [2], "data": [1.0, 2.0]}`. Without `data`, the tensor is filled with
+/// zeros; without `shape`, it has the extents of `data`.
 fn of_array(fields: &Map<String, Value>) -> Result<Tensor, String> {
     let dtype = fields
         .get("__ndarray__")

@@ -90,22 +90,22 @@ impl Facts {
         self.uses(&sequence.result, None);
     }
 
-    /// Records the variables that an expression uses. `home` is the block of the expression; `None` for the result of a
-    /// sequence.
+    /// Records the variables of an expression that are used outside the dataflow block that binds them. `home` is the
+    /// block of the expression; `None` for the result of a sequence.
     fn uses(&mut self, expr: &Expr, home: Option<Home>) {
         expr.variables().into_iter().for_each(|variable| self.is_named(variable, home));
         expr.each_symbol(&mut |symbol| self.is_named(symbol, home));
         expr.each(&mut |expr| self.type_uses(&expr.ty, home));
     }
 
-    /// Records the variables of the enclosing function that a nested function captures.
+    /// Records the variables of the enclosing function that a nested function captures as used outside.
     fn captures(&mut self, function: &RelaxFunction) {
         let mut named = Facts::default();
         walk::each_expression(&function.body, &mut |expr| named.uses(expr, None));
         self.outside.extend(named.outside.into_iter().filter(|variable| self.homes.contains_key(variable)));
     }
 
-    /// Records the shape variable in a type, as in `R.Tensor(s)`.
+    /// Records the use of the shape variable in a tensor type, as in `R.Tensor(s)`.
     fn type_uses(&mut self, ty: &StructInfo, home: Option<Home>) {
         if let StructInfo::Tensor(tensor) = ty
             && let Shape::Var { name, .. } = tensor.shape
@@ -145,7 +145,7 @@ impl Facts {
         self.types.insert(binding.variable, binding.ty.clone());
     }
 
-    /// Records whether a variable is another name for its value.
+    /// Records whether a variable is another name for a value, a tuple expression, or a field of another variable.
     fn value(&mut self, binding: &VarBinding, value: &Expr, home: Home) {
         let variable = binding.variable;
         let value = match &value.kind {

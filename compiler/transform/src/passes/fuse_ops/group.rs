@@ -88,8 +88,8 @@ pub(super) fn grouped(
     Some(Grouped { function, arguments })
 }
 
-/// Returns the type of the argument for a parameter of a prim_func. It is used for constants of a metadata section that
-/// is not available, whose type is unknown.
+/// Returns the type of the argument for a parameter of a prim_func; `None` if that is not a buffer with constant
+/// extents. It is used for constants of a metadata section that is not available, whose type is unknown.
 fn passed_type(callee: &PrimFunc, at: usize) -> Option<StructInfo> {
     let Param::Buffer(buffer) = *callee.params.get(at)? else { return None };
     let Buffer { shape, dtype, .. } = callee.buffer(buffer);
@@ -154,7 +154,8 @@ enum Slot {
 impl Signature<'_> {
     /// Adds a parameter for an argument of a call in the group, unless the group binds the argument or has a parameter
     /// for it already. A parameter for a variable has the variable's name; any other argument is replaced with its
-    /// parameter. Known scalars and shapes are written out in the group instead, also for variables bound to them.
+    /// parameter. A tensor literal gets a parameter at each use. Known scalars and shapes are written out in the group
+    /// instead, also for variables bound to them.
     fn argument(&mut self, argument: &mut Expr) {
         if let ExprKind::Var(variable) = argument.kind {
             if self.bound.contains(&variable) || self.passes(variable) {

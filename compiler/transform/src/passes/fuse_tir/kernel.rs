@@ -270,7 +270,8 @@ impl Maker {
         function.params.iter().position(|(param, _)| self.buffers.get(param).is_some_and(|own| own[..] == [buffer]))
     }
 
-    /// Determines which symbolic dims follow from buffer extents; `None` if a dim follows from no parameter.
+    /// Sets the function's symbols to the symbolic dims that are not scalar parameters. Returns `None` if one of them
+    /// is not the extent of a parameter.
     fn settle_symbols(&mut self) -> Option<()> {
         let passed: HashSet<VarId> = self.func.scalar_params().collect();
         let mut symbols: Vec<VarId> = self.symbols.values().copied().filter(|var| !passed.contains(var)).collect();
@@ -336,7 +337,7 @@ fn places(call: &Expr, arguments: usize, outputs: usize) -> Option<Vec<usize>> {
     (places.len() == outputs).then_some(places)
 }
 
-/// Returns the number of tensors in a value of type `ty`: the fields of tuples, without the tuples themselves.
+/// Returns the number of fields of a type that are not tuples, at any depth; 1 for a type that is not a tuple.
 fn tensors(ty: &StructInfo) -> usize {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().map(tensors).sum(),

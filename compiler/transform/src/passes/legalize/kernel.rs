@@ -83,8 +83,8 @@ fn nested(ty: &StructInfo, next: &mut dyn FnMut() -> Expr) -> Result<Expr, PassE
     }
 }
 
-/// Reorders the parameters to inputs, scalars, outputs, and drops scalars that an extent determines. Returns the
-/// function, and the indices and dtypes of the remaining scalars.
+/// Reorders the parameters to inputs, scalars, outputs, and drops `int64` scalars that are the extent of a buffer
+/// parameter. Returns the function, and the indices and dtypes of the remaining scalars.
 fn with_parameters_in_order(mut func: PrimFunc, inputs: usize, outputs: usize) -> (PrimFunc, Vec<(usize, DType)>) {
     let scalars: Vec<VarId> = func.scalar_params().collect();
     let is_extent = |var: VarId| func.var(var).dtype == DType::INT64 && func.is_parameter_extent(var);

@@ -376,7 +376,8 @@ impl Building<'_> {
         self.bindings.push(binding);
     }
 
-    /// Binds each weight that a value uses to a field of the parameter, directly before the value; TVM does so as well.
+    /// Binds a field of the parameter for each use of a weight in a value, directly before the value; TVM does so as
+    /// well.
     fn replace(&mut self, value: &mut Expr) {
         let mut taken: Vec<(Name, Expr)> = Vec::new();
         value.each_mut(&mut |expr| {

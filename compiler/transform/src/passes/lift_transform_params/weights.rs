@@ -22,7 +22,7 @@ pub(super) struct Weights<'f> {
 
 impl<'f> Weights<'f> {
     /// Analyzes a function whose first `inputs` parameters are not weights. Lifts only variables for which `may`
-    /// returns true. `symbolic` states whether bindings that use symbolic dims can be lifted.
+    /// returns true. `symbolic` states whether bindings that use the symbolic dims of weights can be lifted.
     pub(super) fn of(
         function: &'f RelaxFunction,
         inputs: usize,
@@ -111,7 +111,8 @@ struct Known {
 
 impl Known {
     /// Whether the value of a binding depends only on known variables and symbolic dims, and can be computed at another
-    /// time: it has no effect, makes no new object, and is not held back by `stop_lift_params`.
+    /// time: it has no effect, makes no new object, and is not held back by `stop_lift_params`. False for an external
+    /// function, and for a binding of `_`.
     fn give(&self, binding: &VarBinding, effects: &Effects) -> bool {
         let BoundValue::Expr(value) = &binding.value else { return false };
         let held_back = value.as_op() == Some("builtin.stop_lift_params");

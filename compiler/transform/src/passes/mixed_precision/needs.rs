@@ -12,9 +12,9 @@ use rx_ops::tvm::{Precision, precision};
 pub(super) enum Need {
     /// No need: no use is known, or a cast leaves the dtype as it is.
     Unknown,
-    /// 16 bits: only operators that always take 16-bit floats, such as matmuls, use the value.
+    /// 16 bits. As the need of a variable: only operators that always take 16-bit floats, such as matmuls, use it.
     Narrow,
-    /// The original width; as the target of a cast, 32 bits.
+    /// As the need of a variable, the original width; as the target of a cast, 32 bits.
     Wide,
     /// A tuple, with the need of each field.
     Tuple(Vec<Need>),
@@ -128,7 +128,7 @@ impl Needs {
         }
     }
 
-    /// Records the same need for all tensors of an expression.
+    /// Records the same need for all tensors of an expression; nothing if it has parts that are not tensors.
     fn need_all(&mut self, expr: &Expr, need: &Need) {
         if is_tensors(&expr.ty) {
             self.need(expr, Need::of(&expr.ty, need));

@@ -93,7 +93,7 @@ fn held_by(value: &Expr, of: &NameMap<Held>) -> Held {
 enum Deed<'a> {
     /// Allocates a tensor.
     Makes(Allocation<'a>),
-    /// Is an alias of its operand.
+    /// Consists of the same tensors as this expression.
     Is(&'a Expr),
     /// Reads and writes its operands, but does not keep references to them.
     Passes(Vec<&'a Expr>),
