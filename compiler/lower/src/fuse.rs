@@ -286,8 +286,8 @@ fn without_view(
     Some(Instruction { origin: consumer.origin, operation })
 }
 
-/// Returns the only reader of the reduction at `at`, which must have one output, if that reader is an epilogue: an
-/// elementwise kernel over the same elements.
+/// Returns the only reader of the reduction at `at` (any kernel that is not injective), which must have one output, if
+/// that reader is an epilogue: an injective kernel that reads the output element by element ([`Kernel::follows`]).
 fn epilogue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Option<Reader> {
     let Operation::Kernel { kernel, outputs, .. } = &code[at].as_ref()?.operation else { return None };
     let [_] = outputs.as_slice() else { return None };
@@ -368,7 +368,7 @@ fn is_whole(code: &Block, at: usize, program: &Program) -> bool {
     }
 }
 
-/// Whether the kernel at `at` has no reduction ([`Properties::is_injective`]).
+/// Whether the instruction at `at` is a kernel that is injective ([`Properties::is_injective`]).
 fn is_injective_at(code: &Block, at: usize, program: &Program) -> bool {
     match code[at].as_ref().map(|one| &one.operation) {
         Some(Operation::Kernel { kernel, .. }) => program.kernel(*kernel).loops.properties().is_injective,

@@ -74,8 +74,8 @@ pub(crate) fn lower_complete(module: &dyn Module, entry: Name) -> Result<Program
 }
 
 /// Like [`lower`], and reports every variable that is bound to a value or to a tuple of values ([`Operation::Bound`]).
-/// Variables that are bound to functions, and `_`, are not reported. The variable of an `if` is reported in each
-/// branch.
+/// The names of nested functions, variables bound to a function of the module, and `_` are not reported. The variable
+/// of an `if` is reported in each branch.
 ///
 /// # Errors
 /// Like [`lower`].
@@ -354,7 +354,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         (Branch { code, result }, std::mem::replace(&mut self.tensors, tensors))
     }
 
-    /// Lowers a nested function to a closure that captures the registers of the variables that it mentions.
+    /// Lowers a nested function to a closure. The closure captures each variable that the body reads and whose value is
+    /// in registers. The values of other variables are known at compile time, so the body uses them directly.
     fn nested(&mut self, function: &Function) {
         let mut free = Vec::new();
         let mut inherited = Vec::new();

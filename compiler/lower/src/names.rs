@@ -21,7 +21,8 @@ pub(crate) fn assign(program: &mut Program) {
     }
 }
 
-/// Returns the name if it is free, otherwise with the first number that makes it unique.
+/// Returns the name if it is free, otherwise with the next number after `next` that makes it unique. `next` becomes
+/// that number.
 fn unused(own: Name, taken: &mut FxHashSet<Name>, next: &mut u32) -> Name {
     let mut given = own;
     while !taken.insert(given) {

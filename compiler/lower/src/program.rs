@@ -114,8 +114,8 @@ pub struct Procedure {
     /// The number of leading parameters that are inputs; the others are weights. `None` if the function does not
     /// declare it.
     pub num_input: Option<i64>,
-    /// Whether its result is memoized: a call with the same argument tensors as the last one returns the same result
-    /// ([`rx_ir::function::ONCE`]).
+    /// Whether its result is memoized: a call whose arguments are identical to those of the last memoized call returns
+    /// that call's result ([`rx_ir::function::ONCE`]).
     pub once: bool,
     /// The number of registers after the parameters for captured values, in a nested function.
     pub captured: usize,
@@ -255,7 +255,7 @@ pub enum Operation {
         to: Register,
         /// The operator and its arguments.
         call: Arc<DynamicCall>,
-        /// The operands that are not literals.
+        /// The operand registers, in the order of the indices in the call's arguments.
         operands: Vec<Register>,
     },
     /// Checks that a value has a type. Symbols of the type that have no value yet get their values from it.

@@ -126,7 +126,7 @@ pub fn run_with(
 }
 
 /// Returns a program that consists of one prim_func and no calls, for inspection. Indices that cannot be proved in
-/// range are marked. If `optimized`, the loops are simplified.
+/// range are marked. If `optimized`, the loops are simplified and temporaries inlined.
 pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     let inputs = loops.buffer_params().count();
     let guarded = rewritten(queries, &Rewrite::Guard { loops: loops.clone(), inputs });
@@ -145,7 +145,7 @@ pub fn name_kernels(program: &mut Program) {
     names::assign(program);
 }
 
-/// Simplifies the functions of all kernels.
+/// Simplifies the functions of all kernels, and inlines temporaries in them ([`Rewrite::Simplify`]).
 fn simplify(program: &mut Program, context: &Context<'_>) {
     for kernel in &mut program.kernels {
         if let Some(loops) = rewritten(context.queries, &Rewrite::Simplify { loops: kernel.loops.clone() }) {

@@ -57,8 +57,8 @@ struct Frame<B: Backend> {
     registers: Vec<Value<B::Memory>>,
     symbols: Symbols,
     storages: Storages<B>,
-    /// The size in bytes of the memory allocated for the procedure's tensors. Registers keep it alive until the
-    /// procedure ends.
+    /// The size in bytes of the storages and of the separate allocations for kernel outputs. Nothing is subtracted,
+    /// since registers keep most of the memory alive until the procedure ends.
     bytes: u64,
 }
 
@@ -159,8 +159,8 @@ impl<B: Backend> Executor<B> {
         self.start(arguments, symbols, 1, &mut None)
     }
 
-    /// Calls the entry function `calls` times (at least once) without waiting for the device in between, then waits for
-    /// the device. Returns the result of the last call. The limits apply to each call separately.
+    /// Calls the entry function `calls` times (at least once), then waits for the device. Between the calls it does not
+    /// wait. Returns the result of the last call. The limits apply to each call separately.
     ///
     /// # Errors
     /// As [`Executor::run`]. The first call that fails ends the sequence.
@@ -213,7 +213,8 @@ impl<B: Backend> Executor<B> {
     /// Downloads a result from the device.
     ///
     /// # Errors
-    /// If the device has failed, or the value contains a tuple that is too large to be walked.
+    /// If the device has failed, the value contains a tuple that is too large to be walked, or there is not enough host
+    /// memory.
     pub fn download(&mut self, value: &Value<B::Memory>) -> Result<Output, RunError> {
         // No storages are needed: the memory plan never puts returned tensors into a frame's storage.
         self.download_value(value, &Vec::new())

@@ -1,5 +1,6 @@
 //! Operators that the host computes: those whose result depends on values in a way that loops cannot express (for
-//! example `unique`, whose output length depends on the data), and those with a side effect.
+//! example `unique`, whose output length depends on the data), those that return a property of a tensor (`inspect.*`,
+//! `shape_of`), and those that print or may fail (`print`, `assert_op`).
 //!
 //! A function takes one value for each parameter of its operator (`Compute::Host` in rx-ops), including the attributes,
 //! and returns a value. An error message is a sentence without a full stop. The functions do not access the device and
@@ -85,7 +86,8 @@ impl Arguments {
         }
     }
 
-    /// Returns an integer argument, or `None` if the argument is omitted or not a single number.
+    /// Returns an integer argument: a scalar, or a tensor of one element. Returns `None` for anything else, such as an
+    /// omitted argument or a float.
     fn int(&self, at: usize) -> Option<i64> {
         match self.at(at) {
             Output::Scalar(scalar) => scalar.as_int(),

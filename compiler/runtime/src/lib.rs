@@ -17,7 +17,7 @@
 //!
 //! # Invariants
 //!
-//! - All devices run the same program; they differ in kernels and memory only.
+//! - The executor runs a program's instructions in the same way on all devices; they differ in kernels and memory only.
 //! - Declared types are checked where values enter a function, and where an annotation is stronger than the type that
 //!   the checker proved.
 //! - A run with [`Limits`] (iterations, bytes) terminates. Each instruction and each iteration of a loop counts. The

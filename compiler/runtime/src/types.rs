@@ -97,8 +97,9 @@ pub(crate) fn evaluate_shape(dims: &[Dim], symbols: &Symbols) -> Result<Vec<i64>
     dims.iter().map(one).collect()
 }
 
-/// Binds each symbol that has no value yet to the extent at its position. For example, a tensor of shape `(4, 8)`
-/// declared `R.Tensor((n, 8))` binds `n` to 4.
+/// Binds each symbol that is a dim or a scalar value of the type, and has no value yet, to the extent or integer at its
+/// position. For example, a tensor of shape `(4, 8)` declared `R.Tensor((n, 8))` binds `n` to 4. The dim `n * 2` binds
+/// nothing.
 pub(crate) fn bind<M>(value: &Value<M>, ty: &StructInfo, symbols: &mut Symbols) {
     let mut dims = |dims: &[Dim], extents: &[i64]| {
         for (dim, extent) in dims.iter().zip(extents) {
@@ -126,7 +127,8 @@ pub(crate) fn bind<M>(value: &Value<M>, ty: &StructInfo, symbols: &mut Symbols) 
     }
 }
 
-/// Checks that the value has the declared type. `subject` names the value in the error message.
+/// Checks a value against its declared type. Not checked are, for example, dims whose value is not known, the dtypes of
+/// scalars and the signatures of functions. `subject` names the value in the error message.
 ///
 /// # Errors
 /// The first difference between the value and the type.

@@ -10,9 +10,9 @@
 //! The intermediate tensors (the scores and the probabilities of attention) then never reach global memory.
 //!
 //! Requires:
-//! - A chain begins at one sum of products and ends at another. All direct and indirect readers of the first, views
-//!   included, are members of the chain, and the second is the last member. At least one member between them is a
-//!   reduction.
+//! - A chain begins at one sum of products and ends at the next. All direct and indirect readers of the first, through
+//!   views and up to the second, are members of the chain, and none of them comes after the second. At least one member
+//!   between the two is a reduction.
 //! - Kernels after the end may belong to the chain if each is the only reader of its predecessor and reads at most one
 //!   input element per output element, by cheap arithmetic (`is_light`: no reduction, no call such as `exp`).
 //! - Other producers may belong to it if only members read them and they are of this kind (moves, scales, casts),

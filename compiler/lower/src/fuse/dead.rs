@@ -6,8 +6,8 @@
 //! return r3                                    return r3
 //! ```
 //!
-//! Checks, effects and calls remain, because they may end the run. Reference: TVM's
-//! `src/relax/transform/dead_code_elimination.cc`.
+//! Checks, effects and calls remain, because they may end the run. An `if` remains, without the dead code of its
+//! branches. Reference: TVM's `src/relax/transform/dead_code_elimination.cc`.
 
 use super::{Context, Rewrite};
 use crate::program::{Instruction, Operation, Output, Procedure, Program};

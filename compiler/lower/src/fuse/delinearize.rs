@@ -61,7 +61,7 @@ fn cut_one(func: &PrimFunc, symbols: &mut Symbols) -> Option<PrimFunc> {
     None
 }
 
-/// The function's variables as symbols of symbolic dims, with their ranges. Index arithmetic is done on dims.
+/// The function's variables as symbols of dims, and the extents of its block axes. Index arithmetic is done on dims.
 #[derive(Default)]
 struct Symbols {
     /// The symbol of each variable, by variable number.
@@ -103,8 +103,8 @@ impl Symbols {
         of_dim(dim, &mut |name, _| self.of.get(&name).map_or(Expr::int(0), |var| func.var_expr(*var)))
     }
 
-    /// Returns the extents `[extent / by, by]` of an axis split by `by`. Returns `None` where the extent is not a
-    /// multiple of `by`, or equals it.
+    /// Returns the extents `[extent / by, by]` of an axis split by `by`. Returns `None` where the extent is not known
+    /// to be a multiple of `by`, or equals it.
     fn cut_extents(&self, extent: &Expr, by: i64, func: &PrimFunc) -> Option<[Expr; 2]> {
         let extent = self.dim(extent)?;
         let base = Dim::constant(by);
@@ -165,12 +165,12 @@ struct Cutting<'s> {
     by: i64,
     /// The extents of the outer and the inner axis.
     extents: [Expr; 2],
-    /// Whether a statement was found that uses the buffer outside a nest or with an index that cannot be split.
+    /// Whether a statement was found that uses the buffer outside a nest or in a nest that cannot be rewritten.
     failed: bool,
 }
 
 impl Cutting<'_> {
-    /// Rewrites the body and the buffer's shape. Returns `None` where an index cannot be split.
+    /// Rewrites the body and the buffer's shape. Returns `None` where `failed` was set.
     fn run(&mut self) -> Option<()> {
         let body = std::mem::replace(&mut self.func.body, Stmt::nothing());
         self.func.body = self.statement(&body);
@@ -179,8 +179,8 @@ impl Cutting<'_> {
         (!self.failed).then_some(())
     }
 
-    /// Rewrites a statement. Sets `failed` where it uses the buffer outside a nest, or where its indices cannot be
-    /// split.
+    /// Rewrites a statement. Sets `failed` where it uses the buffer outside a nest, or in a nest that [`Self::nest`]
+    /// cannot rewrite.
     fn statement(&mut self, stmt: &Stmt) -> Stmt {
         if self.failed {
             return Stmt::nothing();
@@ -230,9 +230,9 @@ impl Cutting<'_> {
         places
     }
 
-    /// Rewrites a nest whose indices on the axis are `places`. An index that is the variable of a loop over the whole
-    /// axis splits that loop in two. Returns `None` where such a loop cannot be split, or an index has another form
-    /// that cannot be split.
+    /// Rewrites a nest whose indices on the buffer's axis are `places`. An index that is the variable of a block axis
+    /// over all of the buffer's axis splits that block axis and its loop in two. Returns `None` where these cannot be
+    /// split, or an index of another form cannot be split.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block, places: &[Expr]) -> Option<Stmt> {
         let whole = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
         let (mut block, mut new_loops, mut splits) = (block.clone(), uncut(loops), Splits::default());

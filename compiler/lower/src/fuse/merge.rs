@@ -9,7 +9,7 @@
 //!
 //! Requires that only the consumer reads the producer's outputs, or that the producer's instruction is kept for the
 //! other readers. Guarantees that the merged kernel has the consumer's outputs; the producer's outputs are temporaries,
-//! which later passes inline. Equal inputs and equal scalars become one parameter.
+//! which later passes inline. Two inputs in the same register, or two equal scalar arguments, become one parameter.
 //!
 //! Reference: TVM's `src/relax/transform/fuse_tir.cc`.
 
@@ -24,8 +24,8 @@ use rx_tir::{Expr, Stmt};
 use smallvec::SmallVec;
 
 /// Returns the instruction that computes the consumer's outputs from the inputs of both kernels. Returns `None` where
-/// the merged kernel would have more than [`MAX_BUFFERS`] buffer parameters or [`MAX_NESTS`] nests, or where a symbol
-/// would no longer be an extent of a parameter.
+/// one of the two instructions is no kernel call, where the merged kernel would have more than [`MAX_BUFFERS`] buffer
+/// parameters or [`MAX_NESTS`] nests, or where a symbol would no longer be an extent of a parameter.
 pub(super) fn merge(
     producer: &Instruction,
     consumer: &Instruction,
@@ -156,7 +156,7 @@ impl Pair {
     }
 }
 
-/// Counts the loop nests of a body, looking through blocks that only allocate buffers.
+/// Counts the statements of a body, each loop nest as one, looking through blocks that only allocate buffers.
 fn nests(stmt: &Stmt) -> usize {
     match stmt {
         Stmt::Seq(statements) => statements.iter().map(nests).sum(),
@@ -193,8 +193,8 @@ impl Joined {
         }
     }
 
-    /// Adds the input parameter for `register`, unless there is one with the same dtype and rank already. Its extents
-    /// are translated in [`Joined::adopt`].
+    /// Adds an input parameter for `register`, unless the register has one with the same dtype and rank already. Its
+    /// extents are translated in [`Joined::adopt`].
     fn input(&mut self, register: Register, from: &Part, buffer: BufferId) {
         let same = |(known, own): &&(Register, BufferId)| {
             let own = self.func.buffer(*own);

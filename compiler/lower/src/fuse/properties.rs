@@ -8,8 +8,8 @@ use rx_tir::{Expr, Stmt};
 /// The fusion-relevant properties of a function, computed once per function.
 #[derive(Debug)]
 pub(crate) struct Properties {
-    /// Whether every block computes elements independently, without reductions ([`is_spatial`]): TVM's elementwise,
-    /// broadcast and injective patterns.
+    /// Whether every block computes elements independently ([`is_spatial`]): TVM's elementwise, broadcast and injective
+    /// patterns. It is `false` for a function with a reduction, and also, for example, with a predicate or a `while`.
     pub(crate) is_injective: bool,
     /// Whether it only copies elements (`moves::is_move`).
     pub(crate) is_move: bool,
@@ -19,8 +19,8 @@ pub(crate) struct Properties {
     pub(crate) is_product: bool,
     /// Whether it is cheap (`is_cheap`) and each stored value contains at most one load.
     pub(crate) is_light: bool,
-    /// Whether each element is computed by arithmetic cheap enough to be repeated at every read: there is no reduction
-    /// (`is_injective`) and no call of a function such as `exp`.
+    /// Whether each element is computed by arithmetic cheap enough to be repeated at every read: the function is
+    /// injective (`is_injective`), and no stored value calls a function such as `exp`.
     pub(crate) is_cheap: bool,
     /// Whether an index in it is checked at run time.
     pub(crate) is_checked: bool,

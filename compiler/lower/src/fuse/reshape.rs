@@ -36,7 +36,8 @@ pub struct Group {
 
 /// Rewrites the function to read its input `buffer` under the shape `from` instead of `to`. `is_cut` is whether one dim
 /// of the tensor may be several dims of the view. Returns `None` where the shapes have no reassociation groups, a group
-/// is not allowed by `is_cut`, the buffer has strides, or an index would need a division.
+/// is not allowed by `is_cut`, the buffer has strides, or a read of the buffer cannot be rewritten (for example because
+/// an index would need a division).
 pub(super) fn reshaped(
     func: &PrimFunc,
     buffer: BufferId,
@@ -70,8 +71,8 @@ pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
             return (at == from.len() && to_at == to.len()).then_some(groups);
         }
         let (rest, to_rest) = (from.len() - at, to.len() - to_at);
-        // Candidates, shortest first: one dim of the tensor and several of the view, then several of the tensor and one
-        // of the view.
+        // Candidates, shortest first: one dim of the tensor and one or more of the view, then several of the tensor and
+        // one of the view.
         let lengths = (1..=to_rest).map(|length| (1, length)).chain((2..=rest).map(|length| (length, 1)));
         let fits = |(length, to_length): &(usize, usize)| {
             let (a, b) = (product(&from[at..at + length]), product(&to[to_at..to_at + to_length]));
@@ -288,7 +289,8 @@ pub(super) fn uncut(loops: &[(VarId, &Stmt)]) -> Vec<NewLoops> {
 }
 
 /// Splits a block's axis and the loop that it is bound to into the given extents, outermost first. Returns the values
-/// and extents of the new axes, or `None` where the axis is not bound to a whole loop alone.
+/// and extents of the new axes. Returns `None` unless the axis starts at 0 and is bound to the variable of one loop,
+/// which has the axis's extent, is not split yet, and is used by no other axis.
 pub(super) fn cut(
     func: &mut PrimFunc,
     block: &mut Block,
@@ -341,7 +343,8 @@ fn extent_of(stmt: &Stmt) -> Expr {
     }
 }
 
-/// Matches a nest: perfectly nested loops that start at 0, outermost first, around one block with axes.
+/// Matches a nest: zero or more perfectly nested loops that start at 0, around one block with axes. Returns the loops,
+/// outermost first, with their variables, and the block.
 pub(super) fn nest_of(stmt: &Stmt) -> Option<(Vec<(VarId, &Stmt)>, &Block)> {
     let (mut loops, mut current) = (Vec::new(), stmt);
     loop {

@@ -64,7 +64,7 @@ struct Sinking<'p> {
     /// By register number: the shape, if a kernel of this block computes the register.
     shapes: Vec<Option<Arc<[Dim]>>>,
     types: &'p mut Vec<StructInfo>,
-    /// The results of reductions with one output, and the outputs of the kernels that were sunk.
+    /// The outputs of reductions (kernels that are not injective) with one output, and of the kernels that were sunk.
     sums: FxHashSet<Register>,
     /// The emitted views, by the register that they define.
     views: FxHashMap<Register, View>,
@@ -197,8 +197,9 @@ impl Sinking<'_> {
 }
 
 /// Rewrites an elementwise function to run over the shape `before` of the tensor that `input` views. Returns the
-/// function and the buffers whose shape changed to `before`. Returns `None` where a nest cannot be rewritten, a changed
-/// buffer has strides or is also read at other indices, or a symbol would no longer be an extent of a parameter.
+/// function and the buffers whose shape changed to `before`. Returns `None` where a statement or an extent cannot be
+/// rewritten, a changed buffer has strides or is also read at other indices, or a symbol would no longer be an extent
+/// of a parameter.
 pub(super) fn sunk(
     func: &PrimFunc,
     input: BufferId,
@@ -243,7 +244,7 @@ struct Sunk<'g> {
     groups: &'g [Group],
     /// The buffers whose shape changes from the view's to the one before it.
     changed: Vec<BufferId>,
-    /// Buffers that are loaded at other indices than those of the store.
+    /// Buffers that are loaded at other indices than those of the store, or whose shape is not the view's.
     elsewhere: Vec<BufferId>,
     failed: bool,
 }
@@ -264,7 +265,7 @@ impl Sunk<'_> {
     }
 
     /// Rewrites a nest that stores every element of a buffer of the view's shape once: its loops become loops over the
-    /// shape before the view.
+    /// extents other than 1 of the shape before the view. Returns `None` for any other nest.
     fn nest(&mut self, loops: &[VarId], block: &Block) -> Option<Stmt> {
         let Stmt::Store { buffer, indices, value, site } = &block.body else { return None };
         let is_plain = |iter: &Iter| {

@@ -66,8 +66,8 @@ pub(super) fn is_tiled(found: &ProductNest, together: &dyn Fn(DType) -> Option<i
         && has(Role::N)
 }
 
-/// Returns the cost of a sum of products: an operand that is not loaded in chunks costs one load per element and
-/// iteration.
+/// Returns the cost of a sum of products: an operand that is not loaded in chunks costs the bytes of its element times
+/// the iterations of the loops that it depends on.
 fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
     let loops: Vec<(VarId, Expr, Role)> = found
         .nest

@@ -110,14 +110,16 @@ impl<'p> Spread<'p> {
         })
     }
 
-    /// Returns the layout in which `axis` is last. Returns `None` where it is last already, up to axes of extent 1.
+    /// Returns the layout in which `axis` is last. Returns `None` where it is last already, up to axes of extent 1, or
+    /// where the tensor's shape is unknown.
     fn order(&self, node: Node, axis: usize) -> Option<Order> {
         let shape = self.shape(node)?;
         let is_last = shape.get(axis + 1..)?.iter().all(|extent| *extent == Some(1));
         (!is_last).then(|| (0..shape.len()).filter(|at| *at != axis).chain([axis]).collect())
     }
 
-    /// Assigns and propagates the channel axes of the convolutions in the call with this number.
+    /// Assigns the channel axes of the convolutions in the call with this number, and propagates them. Begins at the
+    /// data or at the result, as `wanted` says; a weight follows.
     fn begin(&mut self, number: usize, wanted: Part) {
         let (_, _, nests) = self.using(number);
         for channels in nests.iter().filter_map(|nest| nest.product.as_ref()) {

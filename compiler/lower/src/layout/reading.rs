@@ -140,8 +140,9 @@ fn is_step(scope: &mut Scope, index: &Expr, var: VarId, loops: &[VarId]) -> bool
     is_uniform
 }
 
-/// Returns the channel axes of a sum of products, if it is a convolution. Its data depends on the pixel, through
-/// windows or not; its weight is the same for all pixels and batches; and both are indexed by the same channel loop.
+/// Returns the channel axes of a sum of products, if it is a convolution. Its data has at least three axes, one of
+/// which, besides the channel axis, depends on the pixel, through a window or not. Its weight depends on no pixel, and
+/// no index of it depends on batch loops alone. Both are indexed by the same channel loop.
 fn channels(found: &mut ProductNest) -> Option<Channels> {
     let (left, right) = (found.product.left.clone(), found.product.right.clone());
     let of = |found: &mut ProductNest, data: &Expr, weight: &Expr, pixels: Role, outputs: Role| {

@@ -33,9 +33,10 @@ pub(super) struct Registers {
     pub(super) uses: Vec<Use>,
     /// By register: whether a kernel writes it, and nothing but rewritable kernels reads or writes it.
     inner: Vec<bool>,
-    /// By register: whether its value is the same in every call of the procedure (a weight, a constant, a memoized
-    /// result). Also [`Steady::No`] if a kernel that cannot be rewritten uses it, or if the kernels that read it do not
-    /// all declare the same constant shape.
+    /// By register: whether its value is known to be the same in every call of the procedure. In the entry procedure,
+    /// outside branches, these are weights, constants and memoized results; elsewhere none are. Also [`Steady::No`] if
+    /// a kernel that cannot be rewritten uses the register, or if the kernels that read it do not all declare the same
+    /// constant shape.
     steady: Vec<Steady>,
     /// By register: the shape of a kernel's output, or the constant shape that all kernels that read a steady register
     /// declare.
@@ -134,7 +135,8 @@ impl Found<'_> {
         registers.iter().map(|one| self.steady[one.0 as usize]).min().unwrap_or(Steady::Yes)
     }
 
-    /// Analyzes the instructions of a block.
+    /// Analyzes the instructions of a block. `is_outermost` is whether it is the outermost block of the entry
+    /// procedure: only there can a result be steady.
     fn code(&mut self, code: &[Instruction], is_outermost: bool) {
         for instruction in code {
             match &instruction.operation {

@@ -46,9 +46,9 @@ impl Rewriter {
     }
 }
 
-/// Permutes the buffers of a function. Spatial loops around a store to a permuted buffer are reordered to the buffer's
-/// order, with the last axis innermost, because threads are assigned in the order of the loops. Reduction loops keep
-/// their positions.
+/// Permutes the buffers of a function. Where [`in_order`] can, the spatial loops around a store to a permuted buffer
+/// are reordered to the buffer's order, with the last axis innermost, because threads are assigned in the order of the
+/// loops. Reduction loops keep their positions.
 fn rewritten(func: &PrimFunc, orders: &Orders) -> PrimFunc {
     let mut result = permuted(func, &|buffer| orders.get(&buffer).cloned());
     result.body = statement(&result.body, &result, orders);
@@ -72,8 +72,9 @@ struct Around {
     kind: LoopKind,
 }
 
-/// Reorders the loops of a nest to the order of the axes that it stores. Returns `None` where it stores no permuted
-/// buffer, or where the loops depend on each other or are bound to threads.
+/// Reorders the loops of a nest to the order of the axes of the first permuted buffer that it stores. Returns `None`
+/// where the statement is no perfect nest, stores no permuted buffer, or has loops that depend on each other or are
+/// bound to threads.
 fn in_order(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Option<Stmt> {
     let nest = Nest::of(stmt, func)?;
     let (_, indices, _) = stores(&nest.body).into_iter().find(|(buffer, ..)| orders.contains_key(buffer))?;

@@ -174,7 +174,8 @@ impl FunctionLowering<'_, '_> {
         result
     }
 
-    /// Adds a kernel for the current statement. Its run-time checks report this statement.
+    /// Adds a kernel for the current statement. Its run-time checks report this statement, except those that have a
+    /// statement of a prim_func already.
     pub(super) fn kernel(&mut self, loops: &Loops, inputs: usize) -> KernelId {
         let kernel = Kernel::new(placed(loops, self.origin), inputs, self.origin);
         self.lowerer.program.add_kernel(kernel)

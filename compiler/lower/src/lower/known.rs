@@ -128,7 +128,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-/// Returns the variables that a body mentions, sorted by name; they include those that it binds itself.
+/// Returns the variables that a body reads, sorted by name, whether it binds them itself or not.
 pub(super) fn mentioned(body: &Body) -> Vec<Name> {
     let mut names = NameSet::default();
     in_body(body, &mut names);
@@ -137,7 +137,7 @@ pub(super) fn mentioned(body: &Body) -> Vec<Name> {
     names
 }
 
-/// Collects the variables that a body mentions.
+/// Collects the variables that a body reads.
 fn in_body(body: &Body, names: &mut NameSet) {
     for binding in &body.bindings {
         match &binding.kind {
@@ -157,7 +157,7 @@ fn in_body(body: &Body, names: &mut NameSet) {
     }
 }
 
-/// Collects the variables that an expression mentions.
+/// Collects the variables that an expression reads.
 fn in_expression(expr: &Expr, names: &mut NameSet) {
     match &expr.kind {
         ExprKind::Var(variable) => {

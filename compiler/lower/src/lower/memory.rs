@@ -139,8 +139,8 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Emits a kernel for a prim_func that writes into its arguments. Each written argument becomes an output. It is
-    /// also an input if it may hold values already.
+    /// Emits a kernel for a prim_func that writes into its arguments, or nothing if it writes none. Each written
+    /// argument becomes an output. It is also an input if it may hold values already.
     fn in_place(&mut self, func: &PrimFunc, arguments: Vec<Known>) -> Result<(), String> {
         if arguments.len() != func.params.len() {
             return Err(format!("{} arguments are passed, {} are needed", arguments.len(), func.params.len()));

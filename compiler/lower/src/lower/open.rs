@@ -107,7 +107,8 @@ fn scalar_dtype(ty: &StructInfo) -> Option<DType> {
     }
 }
 
-/// Whether the operand is a literal: its value is written in the source.
+/// Whether the operand is a literal: its value, for a shape or an integer an expression over symbols, is written in the
+/// source.
 fn is_literal(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Str(_) | ExprKind::DType(_) | ExprKind::Shape(_) => true,

@@ -215,7 +215,8 @@ fn first(arguments: Vec<Known>) -> Result<Known, String> {
     arguments.into_iter().next().ok_or_else(|| "it takes a value".to_owned())
 }
 
-/// Returns the rank that an argument gives: `Some(None)` for -1, any rank; `None` if the argument is not a constant.
+/// Returns the rank that an argument gives: `Some(None)` for a negative number, which means any rank; `None` if the
+/// argument is not a constant.
 fn rank(known: &Known) -> Option<Option<usize>> {
     constant(known).map(|rank| usize::try_from(rank).ok())
 }

@@ -302,7 +302,7 @@ impl<B: Backend> Activation<'_, B> {
         false
     }
 
-    /// Returns the host memory that the activation holds, in bytes.
+    /// Estimates the host memory that the activation holds, in bytes. `is_host` is whether its tensors are there, too.
     fn weight(&self, is_host: bool) -> Held {
         let frame = &self.frame;
         // Most register values own a heap allocation; assume 64 bytes for it.

@@ -1,5 +1,5 @@
-//! Calls whose types are known only at run time: each is specialized to the actual shapes and dtypes, and built as a
-//! separate program for the same device.
+//! Calls whose types are known only at run time: each is specialized to the shapes and dtypes of its tensors and to the
+//! values of its other operands, and built as a separate program for the same device.
 
 use super::{Executor, Frame, memory_of, walked};
 use crate::backend::Backend;

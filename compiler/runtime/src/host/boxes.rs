@@ -79,8 +79,9 @@ fn column_of(column: i64, width: usize) -> Result<usize, String> {
     column.ok_or_else(|| "the class is outside of a row".to_owned())
 }
 
-/// Computes `vision.get_valid_counts(data, score_threshold, id_index, score_index)`. Returns the number of valid boxes
-/// per batch, the valid boxes moved to the start of the batch and padded with −1, and their original row indices.
+/// Computes `vision.get_valid_counts(data, score_threshold, id_index, score_index)`. A box is valid if its score is
+/// above the threshold and its class id, if there is one, is not negative. Returns the number of valid boxes per batch,
+/// the valid boxes moved to the start of the batch, and their original row indices; the last two are padded with −1.
 pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> {
     let data = arguments.tensor(0)?;
     let rows = Rows::of(data)?;
@@ -113,6 +114,7 @@ pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> 
 
 /// The attributes of `vision.non_max_suppression`.
 struct Suppression {
+    /// The maximum number of selected boxes. Greedy NMS has no limit if it is not positive, soft NMS if it is negative.
     max_output: i64,
     iou: f64,
     /// Whether boxes of different classes suppress each other.
@@ -120,7 +122,7 @@ struct Suppression {
     coordinates: usize,
     score: usize,
     class: Option<usize>,
-    /// The standard deviation of the Gaussian by which soft NMS reduces scores. 0 selects greedy NMS.
+    /// The parameter of soft NMS, which multiplies scores by `exp(-0.5 * IoU² / sigma)`. 0 or less selects greedy NMS.
     sigma: f64,
     threshold: f64,
 }
@@ -159,7 +161,7 @@ impl Suppression {
     }
 
     /// Runs greedy NMS on candidates in descending order of score. A box that is suppressed, whose score is at most the
-    /// threshold, or that comes after `max_output` selected boxes loses its `place` and is filled with −1.
+    /// threshold (0), or that comes after `max_output` selected boxes loses its `place` and is filled with −1.
     fn greedy(&self, candidates: &mut [Candidate]) {
         let mut kept = 0;
         for at in 0..candidates.len() {
@@ -181,9 +183,9 @@ impl Suppression {
         }
     }
 
-    /// Runs soft NMS: repeatedly selects the best remaining candidate, reduces the scores of those that overlap it, and
-    /// suppresses those whose IoU with it is at least `iou` or whose score falls to the threshold. Moves the selected
-    /// boxes to the front and returns their number.
+    /// Runs soft NMS: repeatedly selects the best remaining candidate above the threshold, reduces the scores of the
+    /// others that overlap it, and suppresses those whose IoU with it is at least `iou` or whose score falls to the
+    /// threshold or below. Moves the selected boxes to the front and returns their number.
     fn soft(&self, candidates: &mut [Candidate], dtype: DType) -> usize {
         let mut kept = 0;
         while kept < candidates.len() && (self.max_output < 0 || (kept as i64) < self.max_output) {

@@ -148,7 +148,7 @@ impl Spec {
 }
 
 /// Removes leading digits from `rest` and parses them. The inner `None` means that there are none, the outer `None`
-/// that the number exceeds 1000, the largest width that is supported.
+/// that the number exceeds 1000, the largest width or precision that is supported.
 fn number(rest: &mut &[char]) -> Option<Option<usize>> {
     let digits = rest.iter().take_while(|c| c.is_ascii_digit()).count();
     let (text, after) = rest.split_at(digits);
@@ -202,8 +202,8 @@ pub(super) fn exponent(text: &str) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
-/// Formats a number as `%g`: `precision` significant digits without trailing zeros, and an exponent if it is below −4
-/// or at least `precision`.
+/// Formats a number as `%g`: with `precision` significant digits, without trailing zeros. If its decimal exponent is
+/// below −4 or at least `precision`, the number is written with an exponent.
 fn general(value: f64, precision: usize) -> String {
     if !value.is_finite() {
         return shown(&Output::Scalar(Scalar::Float(value)));

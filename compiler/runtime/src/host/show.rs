@@ -28,7 +28,7 @@ pub(super) fn shown(value: &Output) -> String {
     }
 }
 
-/// Formats a single float with the fewest digits that identify it, as `float32` if `single`.
+/// Formats one float with the fewest digits that identify it. `single` is whether it is identified as a `float32`.
 fn number(value: f64, single: bool) -> String {
     if value.is_nan() {
         return "nan".to_owned();

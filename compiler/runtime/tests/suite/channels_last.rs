@@ -47,8 +47,9 @@ fn orders(program: &Program) -> Vec<String> {
     found
 }
 
-/// Runs a function on the interpreter without layout changes, and on simulated CUDA in strict mode (sanitizers, several
-/// thread orders). Checks that the results agree up to rounding and returns the buffers' axis orders, as [`orders`].
+/// Runs a function on the interpreter without layout changes and, if there is a C++ compiler, on simulated CUDA in
+/// strict mode (sanitizers, several thread orders). Checks that the results agree up to rounding and returns the
+/// buffers' axis orders in the program for CUDA, as [`orders`].
 #[track_caller]
 fn check(dtype: &str, params: &[(&str, &str)], body: &[&str], shapes: &[&[i64]]) -> Vec<String> {
     let shapes: Vec<Vec<i64>> = shapes.iter().map(|shape| shape.to_vec()).collect();

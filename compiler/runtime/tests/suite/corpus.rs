@@ -86,8 +86,8 @@ fn run<B: Backend>(text: &Text, program: Program, backend: B, limits: Limits) ->
     executor.run(arguments?, &NameMap::default()).map(drop).map_err(|error| error.to_string())
 }
 
-/// Whether a function of the program calls itself, directly or indirectly. Such a program may exhaust its limits
-/// through infinite recursion.
+/// Whether a function of the program calls itself, directly or indirectly; creating a closure counts as a call. Such a
+/// program may exhaust its limits through infinite recursion.
 fn is_recursive(program: &Program) -> bool {
     let called: Vec<Vec<usize>> = program
         .procedures

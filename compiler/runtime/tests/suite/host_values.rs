@@ -27,7 +27,7 @@ fn check_file(text: &str) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Returns a module that makes the call, and its inputs.
+/// Returns the text of a function `main` that makes the call, and its inputs.
 fn module(case: &Value) -> (String, Vec<Tensor>) {
     let (mut params, mut arguments, mut inputs) = (Vec::new(), String::new(), Vec::new());
     for (name, value) in case["args"].as_object().expect("args") {

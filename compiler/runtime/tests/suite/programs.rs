@@ -299,7 +299,8 @@ fn random_program(steps: &[(u8, u16, u16)]) -> String {
     }
 }
 
-/// Returns a call of an operator on `a` (and `b` of the same shape), and the result's shape.
+/// Returns a call of an operator on `a` (and `b` of the same shape), and the result's shape. Returns `None` where the
+/// operator does not take this shape.
 fn operation(operator: u8, a: &Variable, b: &Variable) -> Option<(String, Vec<String>)> {
     let (x, y) = (&a.name, &b.name);
     let same = a.shape.clone();
@@ -417,7 +418,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Fusion, memory planning and compilation do not change the results of the interpreter.
+    /// Fusion, memory planning and compilation do not change the results of the interpreter, up to rounding.
     #[test]
     fn passes_and_devices_change_no_result(
         steps in proptest::collection::vec((any::<u8>(), any::<u16>(), any::<u16>()), 1..14),

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A module's text without errors.
+/// A module's text, as a file of a workspace.
 pub struct Text(pub Workspace, pub FileId);
 
 /// The outcome of a run.
