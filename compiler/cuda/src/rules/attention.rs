@@ -22,8 +22,8 @@
 //! (grouped-query attention). The softmax may be the safe one, which gives 0 for fully masked rows ([`masked_rows`]).
 //!
 //! Guarantees: scores and weights never reach global memory. Sums accumulate in `float32`, whatever the dtypes of the
-//! intermediate buffers. Scores are rounded where the program rounds them: by casts, and by stores to buffers of 16-bit
-//! dtypes. On tensor cores the weights are rounded to the 16-bit dtype of the operands.
+//! intermediate buffers. Scores are rounded where the program rounds them: by casts, and by stores to buffers of less
+//! than 32 bits per element. On tensor cores the weights are rounded to the 16-bit dtype of the operands.
 //!
 //! Reference: Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022,
 //! "FlashAttention"; Dao 2023, "FlashAttention-2"; TVM's `python/tvm/relax/frontend/nn/llm/kv_cache.py` (the same

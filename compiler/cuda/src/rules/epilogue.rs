@@ -53,7 +53,8 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Returns a front of one statement, all of whose iterations are elements of the result.
+    /// Returns a front of one statement without intermediate buffers or a condition: every iteration of its loops over
+    /// the result is an element of the result.
     pub(crate) fn plain() -> Front {
         Front { statements: 1, ..Front::default() }
     }
@@ -102,8 +103,9 @@ pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -
 }
 
 impl Epilogue {
-    /// Collects the elementwise statements of the task that follow the front, up to the first that cannot be fused. The
-    /// loops of the front write `buffer[indices]`: `elements` different elements, each once.
+    /// Collects the elementwise statements of the task that follow the front, up to the first that cannot be fused, or
+    /// to one that writes only some elements of its buffer. The loops of the front write `buffer[indices]`: `elements`
+    /// different elements, each once.
     pub(crate) fn of(
         task: &Task<'_>,
         func: &PrimFunc,

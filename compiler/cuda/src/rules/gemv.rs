@@ -96,7 +96,7 @@ struct FewRows {
     problem: Problem,
     /// Whether `A` has the few vectors and `B` is the matrix; otherwise the reverse.
     rows_are_few: bool,
-    /// Whether the matrix is contiguous along its rows axis; otherwise along K, or not at all.
+    /// Whether the matrix is contiguous along its rows axis and not along K.
     by_rows: bool,
     /// Elements of the matrix that a lane processes per iteration.
     wide: i64,
@@ -273,7 +273,8 @@ impl FewRows {
         Ok(())
     }
 
-    /// Emits the addition of the warps' partial sums of the same rows; the first warp then holds the result.
+    /// Emits the addition of the warps' partial sums of the same rows. Every warp computes the total; the first warp
+    /// stores it later.
     fn add_warps(&self, kernel: &mut Kernel<'_>, names: &GemmNames, ctype: &str) -> Result<(), String> {
         let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &names.sums, self.wide);
         kernel.line("// Sum over the warps, in order, by the first warp.");
@@ -292,7 +293,8 @@ impl FewRows {
         Ok(())
     }
 
-    /// Emits the epilogue of each sum, in the threads that hold the result.
+    /// Emits the epilogue of each sum: in the first warp if the sums of the warps were added, otherwise in the first
+    /// lane of each warp.
     fn finish(
         &self,
         kernel: &mut Kernel<'_>,
@@ -318,7 +320,7 @@ impl FewRows {
 }
 
 /// Emits one vector load of a factor's adjacent elements, the first at index `number` of `axis` and at the current K
-/// value, into `to`.
+/// value, into `to`. It is guarded by the element's condition, if there is one.
 fn read_pack(
     kernel: &mut Kernel<'_>,
     names: &GemmNames,

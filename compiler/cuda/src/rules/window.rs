@@ -13,10 +13,12 @@
 //! ```
 //!
 //! Requires: a sum, maximum or minimum over a window ([`rx_loops::SlidingWindow`]) of at most 128 taps, with a constant
-//! initial value; at most 8 output channels that read the same windows, otherwise `gemm` is faster; without a weight,
-//! windows that overlap, or at most 64 iterations per output.
+//! initial value; at most 8 output channels that read the same windows, otherwise `gemm` is faster; with more than one
+//! such channel, at least 32 outputs per multiprocessor; without a weight, windows that overlap, or at most 64
+//! iterations per output.
 //!
-//! Guarantees: sums of 16-bit floats accumulate in `float32` and round once; sums of integers wrap like the function's.
+//! Guarantees: sums of floats of less than 32 bits accumulate in `float32` and round once; sums of integers wrap like
+//! the function's.
 //!
 //! Neighbouring threads have neighbours along the axis that is contiguous in the result. A thread has several outputs
 //! along another axis, and loads the positions that their windows share once, to registers. For example, 4 outputs of a

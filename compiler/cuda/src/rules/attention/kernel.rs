@@ -196,7 +196,8 @@ pub(super) struct UnitText {
     /// Opens the loop over the thread's groups of neighbouring columns of the result: declares a group's first column,
     /// `$column0`.
     pub(super) each_column: &'static str,
-    /// Declares `$value`, the sum of column `$e` of the group, normalized by the text `$SHARE`.
+    /// Declares `$value`, the sum of column `$e` of the group, followed by the text `$SHARE`: the multiplication that
+    /// normalizes it, or nothing with split-KV.
     pub(super) sum: &'static str,
 }
 
@@ -328,7 +329,7 @@ impl AttentionKernel {
 
     /// Emits the reduction of the mask's bounds over the block's rows.
     ///
-    /// `$key_first` and `$key_end` become the smallest range with all keys that any row of the block sees; the loop
+    /// `$key_first` and `$key_end` become a range with all keys of the slice that any row of the block sees; the loop
     /// over tiles covers only this range. `$all_first` and `$all_end` are the range of the keys that all rows see;
     /// tiles in it need no mask. For example, with a causal mask, the rows 128 to 255 together see the keys 0 to 255,
     /// and all of them see the keys 0 to 128. Emits nothing if the mask has no bounds.

@@ -146,8 +146,8 @@ pub(super) fn uncast(expr: &Expr, dtype: DType) -> Option<&Expr> {
     }
 }
 
-/// Whether the lines of an operand are contiguous in memory, and every group of `per` elements (16 bytes) is aligned.
-/// Buffers begin at multiples of 16 bytes.
+/// Whether an operand is a plain load (casts to `float32` are ignored) whose lines are contiguous in memory, with every
+/// group of `per` elements (16 bytes) aligned. Buffers begin at multiples of 16 bytes.
 fn is_line(problem: &Problem, expr: &Expr, (across, width): (VarId, i64), dtype: DType, per: i64) -> bool {
     let Some(Expr::Load { buffer, indices, .. }) = uncast(expr, dtype) else { return false };
     if let Some(at) = Affine::of(&problem.func, &problem.loops, *buffer, indices) {

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! PyTorch's decomposition of attention has this form. The check may also be an `all`, or an integer minimum or maximum
-//! of the converted comparison, and both may be negated. Requires: the same score in the check and in the softmax, with
-//! casts between floating-point dtypes ignored. Guarantees: [`Check::is_none`] distinguishes exactly the fully masked
-//! rows from the others.
+//! of the converted comparison; the comparison and the condition of the use may be negated. Requires: the same score in
+//! the check and in the softmax, with casts between floating-point dtypes ignored. Guarantees: [`Check::is_none`]
+//! distinguishes exactly the fully masked rows from the others.
 
 use super::reading::{is_minus_infinity, unrounded};
 use crate::rules::Declined;
@@ -83,7 +83,7 @@ fn asked(expr: &Expr) -> Option<&Expr> {
     found
 }
 
-/// Matches a comparison of the score with −∞. Returns whether it is `==`, otherwise `!=`.
+/// Matches `==` or `!=` between the score and −∞. Returns whether it is `==`.
 fn is_asked(expr: &Expr, score: &Expr) -> Option<bool> {
     let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::Ne), left, right } = expr else { return None };
     let asks = **left == *score && is_minus_infinity(right) || **right == *score && is_minus_infinity(left);

@@ -408,7 +408,7 @@ fn reduced(
 }
 
 /// Collects the elementwise statements after the weighted sum, which is the last of the first `taken` statements.
-/// Declines if an earlier statement uses the buffer of the sum.
+/// Declines if an earlier statement uses the buffer of the sum, or if the sum is not indexed by plain loops.
 fn epilogue(
     task: &Task<'_>,
     reading: &mut Reading<'_>,
@@ -549,7 +549,8 @@ fn loads(expr: &Expr, wanted: BufferId) -> bool {
     matches!(expr, Expr::Load { buffer, .. } if *buffer == wanted)
 }
 
-/// Whether the expression is the initial value of a maximum of its float dtype: −∞, or TVM's lowest finite value.
+/// Whether the expression is an initial value of a maximum of its float dtype: −∞, or TVM's lowest finite value, which
+/// is compared with a few digits only.
 fn is_lowest(expr: Option<&Expr>) -> bool {
     let Some(Expr::Float { value, dtype }) = expr else { return false };
     let lowest = match dtype.code {

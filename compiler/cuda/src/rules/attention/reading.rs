@@ -99,7 +99,7 @@ impl<'t> Reading<'t> {
         self.known.insert(buffer, Known { place: place.to_vec(), value });
     }
 
-    /// Records `buffer[place]` as a known element with this value.
+    /// Records `buffer[place]` as a known element with this value. Declines if the value is too large an expression.
     pub(super) fn has(&mut self, buffer: BufferId, place: &[Expr], value: Expr) -> Result<(), Declined> {
         Declined::when(value.size() > MAX_PARTS, "requires element values of limited size; found a larger expression")?;
         self.known.insert(buffer, Known { place: place.to_vec(), value });
@@ -132,7 +132,8 @@ impl<'t> Reading<'t> {
     }
 
     /// Maps the loops of a nest to axes, by comparing the indices of known elements that `expr` reads with their
-    /// places.
+    /// places. Loops that are no such index become [`Bound::own`]. Declines if an index does not match its place, if a
+    /// loop is mapped to a constant or has another extent than its axis, or if two loops are mapped to one axis.
     pub(super) fn bound(&mut self, nest: &Nest, expr: &Expr) -> Result<Bound, Declined> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         let mut fits = true;
@@ -206,7 +207,7 @@ fn stored(value: Expr, dtype: DType) -> Expr {
     }
 }
 
-/// Whether the expression is the floating-point constant 0.
+/// Whether the expression is the floating-point constant 0 or −0. `None` is not.
 pub(super) fn is_zero(expr: Option<&Expr>) -> bool {
     matches!(expr, Some(Expr::Float { value, .. }) if *value == 0.0)
 }
@@ -224,8 +225,8 @@ pub(super) fn unrounded(expr: &Expr) -> Expr {
     })
 }
 
-/// Splits a factor into the factor without constant multipliers, and the product of these. The sum of products can be
-/// scaled instead. For example, `cast(q) * 0.5 / 4.0` is `cast(q)` and 0.125.
+/// Splits a factor into the factor without constant multipliers and divisors, and the number that they multiply it by.
+/// The sum of products can be scaled instead. For example, `cast(q) * 0.5 / 4.0` is `cast(q)` and 0.125.
 pub(super) fn unscaled(factor: &Expr) -> (Expr, f64) {
     let constant = |expr: &Expr| match expr {
         Expr::Float { value, dtype } => {

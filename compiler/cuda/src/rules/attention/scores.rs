@@ -120,7 +120,7 @@ impl AttentionKernel {
 
     /// Emits the online-softmax rescale of row `$i` to the larger of the old maximum `$most` and the tile's maximum.
     /// `$base` is the new maximum, which is subtracted from the scores, or 0 if all scores so far are −∞. `$carried` is
-    /// `exp(old maximum - new maximum)`. `$total` is multiplied by it here, the sums of values by
+    /// `exp(old maximum - $base)`. `$total` is multiplied by it here, the sums of values by
     /// [`UnitText::exponentials`](super::kernel::UnitText::exponentials).
     pub(super) fn rescale_sums(&self, words: &mut Template<'_, '_>) {
         words.print(

@@ -54,7 +54,7 @@ struct Sizes {
     batch: i64,
     /// Whether all extents are constants.
     is_known: bool,
-    /// The extents for the schedule's note.
+    /// The extents of M, N and K for the schedule's note.
     text: String,
 }
 

@@ -66,7 +66,8 @@ pub(super) fn tilings(problem: &Problem, target: &Target) -> Vec<Tiling> {
     }
 }
 
-/// Emits the products of the tiles at `from_a` and `from_b`, in these layouts, as one commit group of `wgmma`.
+/// Emits the products of the tiles at `from_a` and `from_b`, in the layouts `[a, b]`, as one commit group of `wgmma`.
+/// It does not wait for them.
 pub(super) fn multiply(
     kernel: &mut Kernel<'_>,
     names: &GemmNames,

@@ -45,7 +45,7 @@ pub(crate) struct TiledProduct {
 }
 
 impl TiledProduct {
-    /// Computes the shared memory of a tiling.
+    /// Creates the kernel and computes the size of its shared memory.
     ///
     /// # Errors
     /// No accumulator type exists for the dtype, or the size does not fit 32 bits.
@@ -182,9 +182,9 @@ impl KernelBody for TiledProduct {
 pub(super) struct TileNames {
     /// The number of tiles along M and N.
     tiles: [String; 2],
-    /// The linear number of the tile; dividing it yields the indices below.
+    /// The linear number of the tile and slice; slice and batch are divided out of it before the tile's position.
     block: String,
-    /// The tile's position along M and N.
+    /// The tile's position along M and N, in tiles.
     tile: [String; 2],
     /// The index of the split-K slice; `None` without split-K.
     pub(super) slice: Option<String>,
@@ -192,7 +192,7 @@ pub(super) struct TileNames {
     batch: String,
     /// The first row of tiles of the block's group of [`GROUP`] rows.
     group: String,
-    /// The rows of tiles in that group; fewer in the last one.
+    /// The rows of tiles in that group; the last group may have fewer.
     height: String,
     /// The end of the split-K slice on the K axis.
     end: String,
@@ -214,7 +214,8 @@ impl TiledProduct {
         }
     }
 
-    /// Emits the decoding of the linear number `number` into tile row and column, batch and split-K slice.
+    /// Emits the decoding of the linear number `number` into split-K slice, batch, and tile row and column, and the
+    /// first row and column of the tile. With split-K, `names.sum_end` becomes the end of the slice.
     pub(super) fn which_tile(
         &self,
         kernel: &mut Kernel<'_>,
@@ -258,8 +259,8 @@ impl TiledProduct {
         Ok(())
     }
 
-    /// Emits the loads of the K tile number `coming` of both factors, if it is less than `tiles`. `first` is empty or
-    /// the text `… + ` that adds the slice's first K value.
+    /// Emits the loads of both factors' K tile number `coming`, a variable of the emitted code, under `coming < tiles`.
+    /// `first` is empty or the text `… + ` that adds the slice's first K value.
     fn load_tiles(
         &self,
         kernel: &mut Kernel<'_>,
@@ -284,7 +285,8 @@ impl TiledProduct {
         Ok(())
     }
 
-    /// Declares the tiles in shared memory, the registers of staged chunks, and the sums.
+    /// Declares the tiles in shared memory, the registers of staged chunks, and the sums, and computes the row parts of
+    /// separable addresses.
     fn declare(&self, kernel: &mut Kernel<'_>, names: &GemmNames, [a, b]: &[Operand<'_>; 2]) -> Result<(), String> {
         kernel.need("RX_SHARED");
         let shared = kernel.fresh_name("shared");
@@ -334,7 +336,7 @@ impl TiledProduct {
     }
 }
 
-/// Recomputes the batch's linear index from the values of its loops.
+/// Returns the text of the batch's linear index, computed from the values of its loops.
 fn batch_index(kernel: &mut Kernel<'_>, problem: &Problem) -> Result<String, String> {
     let mut index: Option<Expr> = None;
     for (var, extent) in &problem.batch.loops {
@@ -356,7 +358,7 @@ pub(crate) fn partial_type(tiling: &Tiling, dtype: DType) -> Result<(&'static st
     }
 }
 
-/// Emits the addition of the initial value to a finished sum, then the epilogue.
+/// Emits the addition of the initial value, if it is not 0, to a finished sum, then the epilogue.
 pub(crate) fn finish_element(
     kernel: &mut Kernel<'_>,
     problem: &Problem,

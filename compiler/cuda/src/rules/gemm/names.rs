@@ -22,7 +22,7 @@ pub(crate) struct GemmNames {
     pub(crate) index: &'static str,
     /// The extents of M, N and K, as texts.
     pub(crate) ends: [String; 3],
-    /// The first M, N and K index of the tile that is loaded.
+    /// The first M and N index of the block's tile, and the first K index of the K tile (in `gemv`, of the iteration).
     pub(crate) row0: String,
     pub(crate) column0: String,
     pub(crate) sum0: String,
@@ -38,8 +38,8 @@ pub(crate) struct GemmNames {
     /// The name of each loop's value.
     loops: FxHashMap<VarId, String>,
     narrow_indices: NarrowIndices,
-    /// For each factor, the values that a thread keeps of its rows: the address, the distances to the edges, and the
-    /// flag that the row may be read.
+    /// For each factor, the names of the values that a thread keeps for each row (for `B`, column) that it loads: the
+    /// address, the distances to the edges, and the flag that the row may be read.
     pub(crate) rows: [Vec<String>; 2],
     /// The tiles in shared memory, all stages of a factor in one array.
     pub(crate) tiles: [String; 2],
@@ -52,7 +52,8 @@ pub(crate) struct GemmNames {
 }
 
 impl GemmNames {
-    /// Reserves fresh names for the kernel of `problem`.
+    /// Creates the table for the kernel of `problem`: chooses the index type, prints the extents of M, N and K, and
+    /// reserves fresh names for everything else.
     pub(crate) fn new(kernel: &mut Kernel<'_>, problem: &Problem, sum_is_whole: bool) -> Result<GemmNames, String> {
         let axes = [&problem.m, &problem.n, &problem.k];
         let small = |axis: &&&Axis| axis.constant().is_some_and(|extent| extent < 1 << 30);
@@ -95,7 +96,8 @@ impl GemmNames {
         })
     }
 
-    /// Whether the variable is a loop variable's int32 copy.
+    /// Whether the variable is none of the product's own loop variables. Among the variables that
+    /// [`GemmNames::decode`] asks about, these are the int32 copies.
     pub(crate) fn is_narrow(&self, var: VarId) -> bool {
         !self.loops.contains_key(&var)
     }
@@ -136,7 +138,7 @@ impl GemmNames {
         names
     }
 
-    /// Emits the values of an axis's loops at a linear index, in 64 bits and in 32, for the variables that `is_used`
+    /// Emits the values of an axis's loops at a linear index, for those loop variables and int32 copies that `is_used`
     /// accepts. For example, `y = index / 16 % 8` for a loop of extent 8 directly outside the innermost loop, of extent
     /// 16. The outermost loop has no remainder.
     pub(crate) fn decode(

@@ -46,12 +46,13 @@ impl NarrowIndices {
         narrow_indices
     }
 
-    /// Returns the int32 copy of a loop variable.
+    /// Returns the int32 copy of a loop variable, if it has one.
     pub(crate) fn narrow(&self, var: VarId) -> Option<VarId> {
         self.of.get(&var).map(|(_, narrow)| *narrow)
     }
 
-    /// Returns the expression with the indices of its loads, and its comparisons, in 32 bits where they fit.
+    /// Returns the expression with each index of its loads, and each comparison whose two operands fit, in 32 bits.
+    /// The others stay as they are.
     pub(crate) fn narrowed(&self, expr: &Expr) -> Expr {
         map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, dtype, indices } => {
@@ -104,8 +105,8 @@ fn int32(value: i64) -> Expr {
     Expr::Int { value, dtype: DType::INT32 }
 }
 
-/// Returns the bounds of an operation on operands in `[a, b]` and `[c, d]`; `None` if they cannot be determined. The
-/// operands fit 32 bits, so the arithmetic here cannot overflow 64.
+/// Returns bounds of an operation on operands in `[a, b]` and `[c, d]`; `None` for unsupported operations, and for
+/// divisors that are not a positive constant. The operands fit 32 bits, so the arithmetic here cannot overflow 64.
 fn range(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
     Some(match op {
         BinaryOp::Add => (a + c, b + d),

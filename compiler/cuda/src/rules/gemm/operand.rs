@@ -98,8 +98,7 @@ impl<'p> Operand<'p> {
                 if plain && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, 16 / bytes)) {
                     (way, chunk) = (Load::Vectorized, 16 / bytes);
                 } else if factor.element.is_none() || by_rows {
-                    // Elements that are computed, or contiguous along rows: consecutive threads load consecutive rows,
-                    // whose loops are decoded once.
+                    // Elements that are computed, or contiguous along rows: consecutive threads load consecutive rows.
                     (along, rows_first) = (Major::Mn, true);
                 }
                 ctype
@@ -111,8 +110,9 @@ impl<'p> Operand<'p> {
                     along = Major::K;
                 }
                 // If chunks along K are not contiguous, 16-bit tiles prefer MN-major: all elements of a chunk then have
-                // the same K value, which is decoded once per chunk. For this, each chunk must lie within one run of
-                // the innermost free loop, along which the address grows by a constant ([`SeparableAddress::steps`]).
+                // the same K value, which is decoded once per chunk. For this, the data must be contiguous along the
+                // innermost free loop, each chunk must lie within one run of that loop, and the row parts must grow by
+                // constants along it ([`SeparableAddress::steps`]).
                 let in_line = |separable: &SeparableAddress| {
                     kind.bytes() == 2 && by_rows && is_even(free, chunk) && separable.steps.is_some()
                 };
@@ -223,7 +223,7 @@ impl<'p> Operand<'p> {
         format!("{}: {loads} along {along}", self.side.to_ascii_uppercase())
     }
 
-    /// Declares the registers for staged chunks, and for the row part of separable addresses.
+    /// Declares the registers for staged chunks, and declares and computes the row part of separable addresses.
     pub(crate) fn declare(&self, kernel: &mut Kernel<'_>, names: &GemmNames) -> Result<(), String> {
         self.keep_rows(kernel, names)?;
         if self.chunk > 1 {

@@ -56,11 +56,11 @@ pub(crate) struct Problem {
 /// The initial value of a sum.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Initial {
-    /// 0.
+    /// 0, or -0.0 for floats.
     Zero,
     /// A value that may depend on the loops of the result.
     Value(Expr),
-    /// The element that the result's buffer already has.
+    /// The value that the result's element already has, because the reduction has no init.
     ImageCache,
 }
 
@@ -163,7 +163,8 @@ impl Problem {
     /// Matches the task's first statements as a product, and the statements after them as its epilogue.
     ///
     /// # Errors
-    /// The reason why they are no matrix product.
+    /// The reason why the first statements are no product, the sum is of dtype bool, or an extent cannot be computed
+    /// from the function's scalars.
     pub(crate) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
         let Source { mut found, mut func, front, phases, elements } = Source::of(task)?;
         let own = front.statements;
@@ -266,7 +267,7 @@ impl Factor {
         GemmOperand { element, count: free.constant().unwrap_or(UNKNOWN), chunk: 16 / bytes }
     }
 
-    /// Rewrites the indices and conditions to 32 bits where they fit.
+    /// Sets [`Element::counts`], and rewrites the indices and conditions to 32 bits where they fit.
     fn narrow_indices(&mut self, narrow_indices: &NarrowIndices) {
         self.value = narrow_indices.narrowed(&self.value);
         self.narrow = narrow_indices.narrowed(&self.narrow);
@@ -280,8 +281,8 @@ impl Factor {
     }
 }
 
-/// Swaps the factors, and so M and N, if the result's smallest constant stride (absolute) over the M and N loops
-/// belongs to an M loop. Then consecutive columns are nearest in memory. Does nothing without M or N loops.
+/// Swaps the factors, and so M and N, if the result has a smaller constant stride (absolute) along an M loop than along
+/// every N loop. Then consecutive columns are nearest in memory. Does nothing without M or N loops.
 fn orient(product: &mut Product) {
     let step = |var: VarId| product.target.stride(var).as_constant().map_or(i64::MAX, i64::abs);
     let nearest =

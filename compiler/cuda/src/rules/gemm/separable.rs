@@ -8,10 +8,10 @@
 //! range = 0 <= [oy - 1] + [ky] <= H - 1
 //! ```
 //!
-//! Requires: every term of the address and of each condition uses rows or K, not a product of both; no index is loaded
-//! from memory; the buffer has no explicit strides. Guarantees: the sum of the parts is the address, and the conditions
-//! hold for the same elements. A thread keeps the row parts in registers for all K tiles and recomputes the K parts
-//! only.
+//! Requires: no term of the address or of a condition depends on both rows and K; the condition is a conjunction of
+//! inequalities; no index is loaded from memory or bounds-checked; the buffer has no explicit strides. Guarantees: the
+//! sum of the parts is the address, and the conditions hold for the same elements. A thread keeps the row parts in
+//! registers for all K tiles and recomputes the K parts only.
 
 use super::narrow::NarrowIndices;
 use super::problem::Axis;
@@ -72,7 +72,8 @@ impl SeparableAddress {
     /// Separates the access `buffer[indices]`, which is read under `condition`, for the free axis and the K axis.
     ///
     /// Returns `None` if a term depends on both axes, if an index contains a load or a bounds check, if the condition
-    /// is not a conjunction of inequalities ([`Scope::exactly`]), or if the buffer has explicit strides.
+    /// is not a conjunction of inequalities ([`Scope::exactly`]), if the buffer has explicit strides, or if a part
+    /// cannot be written as an expression.
     pub(super) fn of(
         found: &mut ProductNest,
         func: &PrimFunc,
@@ -209,7 +210,8 @@ impl Splitter<'_> {
         Some(Parts { row: dim - &sum, sum })
     }
 
-    /// Returns the positive constant `step` if `dim` is `step` times the linear index of the axis.
+    /// Returns the positive constant `step` if `dim` is `step` times the linear index of the axis, and all extents of
+    /// the axis are constants.
     fn by_index(&self, dim: &Dim, axis: &Axis) -> Option<i64> {
         let step = self.step(dim, axis.loops.last()?.0).filter(|step| *step > 0)?;
         let (mut linear, mut below) = (Dim::constant(0), Dim::constant(step));

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! Two statements: products[i, k] = Σ_c x[i, c] * w[k, c]
-//!                 out[o] = Σ_k select(exists(o, k), products[i(o, k), k], 0)
-//! →               out[o] = Σ_k Σ_c select(exists, x[i(o, k), c], 0) * select(exists, w[k, c], 0)
+//!                 out[o] = Σ_j select(exists(o, j), products[i(o, j), k(o, j)], 0)
+//! →               out[o] = Σ_j Σ_c select(exists, x[i(o, j), c], 0) * select(exists, w[k(o, j), c], 0)
 //! Phases:         out[o] = Σ_k over all taps, most of them 0 for a stride s
 //! →               out[s * q + phase] = Σ_k over the taps of this phase
 //! ```
 //!
-//! Here `i(o, k)` is the input that contributes to output `o` through tap `k`; it exists if the stride divides the
-//! position and the input is in bounds.
+//! Here `k(o, j) = o % s + s * j` is tap number `j` of output `o`, and `i(o, j) = o // s - j` the input that it
+//! multiplies (without padding); `exists` holds if both are in bounds.
 //!
 //! Requires: for two statements, that nothing else reads `products`, that the product splits into phases as well, and
 //! that it has not many more terms than the sums that it replaces ([`is_worth`]). Guarantees: if no rewrite applies,
@@ -65,8 +65,8 @@ impl Source {
     }
 
     /// Matches a statement that gathers the sums of the statement before it. Returns `None` if the two statements do
-    /// not compose ([`composed`]), if anything else reads the sums, if there are no phases, or if the product has too
-    /// many terms.
+    /// not compose ([`composed`]), if anything else reads the sums, if there are no phases, if the product has too many
+    /// terms, or if the composed statement is no product.
     fn gathered(task: &Task<'_>) -> Option<Source> {
         let (first, second) = (task.nest(0).ok()?, task.nest(1).ok()?);
         let (nest, products) = composed(&first, &second)?;

@@ -181,8 +181,9 @@ impl Text<'_> {
         self.problem.name(kernel, var, &name);
     }
 
-    /// Emits the last position that the thread's outputs read, if some outputs of the last thread may be beyond the end
-    /// of the axis. Later positions may be out of bounds. Returns the variable's name.
+    /// Emits the last position that any output from the thread's first one to the end of the axis reads, if some
+    /// outputs of the last thread may be beyond that end. Later positions may be out of bounds. Returns the variable's
+    /// name.
     fn limit(&self, kernel: &mut Kernel<'_>) -> Result<Option<String>, String> {
         let Some(block) = self.problem.block.as_ref().filter(|block| self.problem.axes[block.axis].is_ragged()) else {
             return Ok(None);

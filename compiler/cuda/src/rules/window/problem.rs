@@ -21,14 +21,14 @@ use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt, VarId, is_evaluable};
 /// The maximum number of taps of a window.
 const MOST_TAPS: i64 = 128;
 
-/// The maximum number of iterations per result if no windows overlap and nothing is multiplied. Longer ones are left to
-/// the reduction of rows.
+/// The maximum number of iterations per result if no windows overlap and there is no weight. Longer reductions are left
+/// to the rules for reductions of rows.
 const MOST_APART: i64 = 64;
 
 /// The maximum number of output channels that read the same windows. With more, a matrix product is faster.
 const MOST_CHANNELS: i64 = 8;
 
-/// The maximum number of values in a thread's registers: accumulators, and values that windows share.
+/// The maximum number of accumulators and shared window values of a thread that has several outputs along one axis.
 const MOST_VALUES: i64 = 96;
 
 /// The number of threads per multiprocessor that hides memory latency.
@@ -121,7 +121,7 @@ struct Parts {
 }
 
 impl Problem {
-    /// Matches the first statement of a task, and chooses the outputs per thread.
+    /// Matches the first statement of a task, collects its epilogue, and chooses the outputs per thread.
     pub(super) fn of(task: &Task<'_>) -> Result<Problem, Declined> {
         let nest = task.nest(0)?;
         nest.update()?;
@@ -311,7 +311,7 @@ impl Problem {
     }
 }
 
-/// Returns the loops of the result, the contiguous one last.
+/// Returns the loops of the result, the one that is contiguous in the result last, if there is one.
 fn thread_order(found: &SlidingWindow) -> Vec<Loop> {
     let contiguous = |one: &&Loop| found.target.stride(one.var).as_constant() == Some(1);
     let lane = found.axes.iter().rev().find(contiguous).or(found.axes.last()).map(|one| one.var);
@@ -331,9 +331,10 @@ fn elements(found: &mut SlidingWindow) -> Dim {
 }
 
 impl Parts {
-    /// Splits the reduced value into the factor that slides and one that does not. If the value is no such product, all
-    /// of it is `data`. Declines if the result has no loops, or if the value is a product of two factors that each use
-    /// an axis of the result that the other does not: a matrix product.
+    /// Splits the value of a sum into a factor that slides and one that does not. If the reduction is no sum or the
+    /// value no such product, all of it is `data`. Declines if the result has no loops, or if a sum is of products of
+    /// two factors, both or none of which slide, and each uses an axis of the result that the other does not: a matrix
+    /// product.
     fn of(found: &mut SlidingWindow, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
         let value = found.reduction.value.clone();
         Declined::when(order.is_empty(), "requires several outputs; found one")?;
@@ -355,8 +356,9 @@ impl Parts {
 
     /// Finds an axis of output channels that read the same windows: the weight uses it, the data does not, and it is
     /// not the last axis. Gives each thread all of its channels, and returns its position; `None` if there is no such
-    /// axis or it has one channel. Declines if a matrix product is faster: with more than [`MOST_CHANNELS`] channels,
-    /// or with few outputs.
+    /// axis or it has one channel. Declines if a matrix product is faster: if all axes that only the weight uses, the
+    /// last one included, have more than [`MOST_CHANNELS`] channels together or a symbolic number of them, or if they
+    /// have more than one channel and there are few outputs.
     fn channels(&self, axes: &mut [Axis], task: &Task<'_>) -> Result<Option<usize>, Declined> {
         let Some(weight) = &self.weight else { return Ok(None) };
         let is_free = |axis: &Axis| weight.uses(axis.var) && !self.data.uses(axis.var);

@@ -67,7 +67,7 @@ struct Side<'p> {
 }
 
 impl TmaProduct {
-    /// Computes the shared memory of the tiles and barriers.
+    /// Creates the kernel and replaces the size of its shared memory: that of the tiles and barriers.
     ///
     /// # Errors
     /// The size does not fit 32 bits.
@@ -113,7 +113,7 @@ impl TmaProduct {
         Ok(Side { view, rows, of_box, element: storage_of(kind, name), map })
     }
 
-    /// Declares the tiles and initializes the barriers in shared memory.
+    /// Declares the tiles and initializes the barriers in shared memory, and declares the variables of the pipeline.
     fn declare(&self, kernel: &mut Kernel<'_>, names: &GemmNames, sides: &[Side<'_>; 2]) {
         let Tiling { k, stages, .. } = self.product.tiling;
         let shared = kernel.fresh_name("shared");
@@ -246,7 +246,7 @@ impl KernelBody for TmaProduct {
         let [blocks, ..] = &mut frame.shape.grid;
         *blocks = blocks.clone().min(Expr::int(self.units * self.per_unit()));
         // The factors are passed as tensor maps. A factor is passed as a pointer too only if the initial value or the
-        // epilogue reads it, or if its buffer is that of the result.
+        // epilogue uses it, or if its buffer is that of the result.
         let starts_with = |id: BufferId| match &problem.initial {
             Initial::Value(value) => reads(value, id),
             _ => false,

@@ -153,8 +153,8 @@ impl View {
     }
 }
 
-/// Merges the loops of an axis into as few evenly spaced runs as possible, outermost first. Loops along which the
-/// factor does not change are left out. For example, loops of extents 8 and 16 with strides 16 and 1 are one run of
+/// Merges adjacent loops of an axis into evenly spaced runs, outermost first. Loops along which the factor does not
+/// change are left out. For example, loops of extents 8 and 16 with strides 16 and 1 are one run of
 /// stride 1.
 fn runs(element: &Element, axis: &Axis, scope: &mut Scope) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
@@ -175,7 +175,8 @@ fn runs(element: &Element, axis: &Axis, scope: &mut Scope) -> Vec<Run> {
     runs
 }
 
-/// Whether `dim` elements are a nonnegative multiple of [`ALIGNMENT`] bytes for all values of the symbols.
+/// Whether `dim` elements are known to be a nonnegative multiple of [`ALIGNMENT`] bytes, for all nonnegative values of
+/// the symbols.
 fn is_aligned(dim: &Dim, bytes: i64) -> bool {
     let fits = |number: i64| number >= 0 && number % (ALIGNMENT / bytes.clamp(1, ALIGNMENT)) == 0;
     !dim.is_error() && fits(dim.constant_part()) && dim.terms().iter().all(|(_, coefficient)| fits(*coefficient))

@@ -238,8 +238,8 @@ impl Operand<'_> {
     }
 
     /// Returns the text of the element in memory, and the `if` with its conditions (empty if there are none).
-    /// `is_decoded`: the K loops' values are already in scope. `steps`, if given, moves the address and the ranges from
-    /// the chunk's first element to its element `j`.
+    /// `is_decoded`: whether the K loops' values are already in scope; otherwise they are emitted first. `steps`, if
+    /// given, moves the address and the ranges from the chunk's first element to its element `j`.
     fn where_it_is(
         &self,
         kernel: &mut Kernel<'_>,
