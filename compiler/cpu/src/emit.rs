@@ -35,7 +35,7 @@ use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
 pub(crate) enum Check {
     /// An index out of the range of its axis.
     Bounds { site: Site, buffer: BufferId, axis: u32 },
-    /// An integer division by zero.
+    /// An integer division by zero, or an integer zero to a negative power.
     Division { site: Site },
     /// A failed assertion.
     Assert { site: Site, message: Name },

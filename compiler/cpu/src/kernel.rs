@@ -86,7 +86,7 @@ impl Argument<'_> {
 /// The limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The maximal number of loop iterations.
+    /// The maximal number of loop iterations; [`CpuKernel::run_within`] subtracts those of its call.
     pub iterations: u64,
     /// The maximal size in bytes of the temporaries.
     pub bytes: u64,

@@ -1,5 +1,5 @@
-//! Matrix products: `float32` by the `gemm` library or, for few rows or columns, by loops in this crate ([`rows`],
-//! [`vector`]); `float64` by a loop nest.
+//! Matrix products: `float32` by the `gemm` library or, for few rows or columns with suitable strides, by loops in this
+//! crate ([`rows`], [`vector`]); `float64` by a loop nest.
 
 use crate::rows::{self, Lines};
 use crate::runtime::Routine;
@@ -17,7 +17,7 @@ struct Matrix<T> {
 }
 
 impl<T> Matrix<T> {
-    /// The same elements with rows and columns exchanged.
+    /// Returns the transposed matrix, in the same memory.
     fn transposed(self) -> Matrix<T> {
         Matrix { first: self.first, row: self.column, column: self.row }
     }

@@ -14,7 +14,7 @@ const BLOCK: usize = 4;
 
 type Sums = [[f32; BLOCK]; BLOCK];
 
-/// The dot products of the first `count` rows with each line.
+/// The operands of the dot products of the first `count` rows with each line.
 struct Block<'a> {
     count: usize,
     rows: [&'a [f32]; BLOCK],

@@ -3,10 +3,11 @@
 
 use crate::simd::{Routine, Vector, widest};
 
-/// The columns that are processed together, so that each partial sum is loaded and stored once for all of them.
+/// The number of columns that are processed together, so that each partial sum is loaded and stored once for all of
+/// them.
 const BLOCK: usize = 4;
 
-/// The rows that are processed together: their sums fit in the L1 cache.
+/// The number of rows that are processed together: their sums fit in the L1 cache.
 const STRIP: usize = 1024;
 
 /// `sums[i] += Σ columns[j][i] · factors[j]` for the first `count` columns, which are as long as the sums.

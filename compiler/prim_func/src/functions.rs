@@ -66,7 +66,7 @@ pub enum DTypeKeyword {
 }
 
 impl Param<'_> {
-    /// Whether a keyword argument of this name is for the parameter.
+    /// Whether this is the parameter's name in the newest or in another release.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.other_name == Some(name)
     }
@@ -116,12 +116,12 @@ pub fn find(name: &str) -> Option<&'static Function<'static>> {
     by_name.or_else(|| DType::parse(name).and_then(|_| FUNCTIONS.get("boolean")))
 }
 
-/// Returns the names of all functions in alphabetical order.
+/// Returns the names in the table in alphabetical order. Of the dtypes, only some are in the table.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.keys().copied()
 }
 
-/// Parses a line of the table; `None` for comments and empty lines.
+/// Parses a line of the table; `None` for comments and lines without parentheses.
 fn read(line: &'static str) -> Option<Function<'static>> {
     if line.starts_with('#') {
         return None;

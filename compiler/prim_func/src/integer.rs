@@ -56,7 +56,7 @@ pub fn written_call(
 }
 
 /// Returns the dim of `T.function(arguments)`. A function without a known arithmetic meaning is opaque: equal only to
-/// the same call.
+/// calls of the same function, or of a synonym such as `Select` for `if_then_else`, with equal arguments.
 pub fn call(function: &str, arguments: &[Dim]) -> Dim {
     if arguments.iter().any(Dim::is_error) {
         return Dim::ERROR;
@@ -87,7 +87,8 @@ fn is_natural(dim: &Dim) -> bool {
     prove::lower(dim, &Bounds::default()).is_some_and(|low| low >= 0)
 }
 
-/// Returns the condition `a op b`. `>` and `>=` become `<` and `<=` with exchanged operands.
+/// Returns the condition `a op b`. `>` and `>=` become `<` and `<=` with exchanged operands; `is` and `in` become `==`,
+/// `is not` and `not in` become `!=`.
 pub fn compare(op: CompareOp, a: Dim, b: Dim) -> Dim {
     let (operator, a, b) = match op {
         CompareOp::Lt => ("<", a, b),

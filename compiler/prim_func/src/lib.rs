@@ -14,8 +14,8 @@
 //!
 //! # Invariants
 //!
-//! - An error about the loops of a kernel names an iteration that shows it, and holds for all values of the
-//!   function's symbols. A statement that cannot be read is not checked.
+//! - An error about the loops of a kernel names an iteration that shows it, and holds for all values of the function's
+//!   symbols for which the access happens. A statement that cannot be read is not checked.
 //! - The cost of proofs and searches is bounded per function.
 
 pub mod attributes;

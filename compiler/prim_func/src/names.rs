@@ -67,13 +67,14 @@ const BUILTINS: &[&str] = &[
     "TypeVar",
 ];
 
-/// Whether a name is one of the Python names that TVM's parser can evaluate, such as `range` or `len`.
+/// Whether a name is one of Python or of the usual imports that TVM's parser can evaluate, such as `range` or `tvm`.
 pub fn is_builtin(name: &str) -> bool {
     BUILTINS.contains(&name)
 }
 
 /// Reports the names of a prim_func that nothing binds, each at its first use. Names that the kernel captures from
-/// surrounding Python code are warnings. Reports wrong calls of `T.` functions as well.
+/// surrounding Python code are warnings. Also runs the other checks of this module, for example of calls of `T.`
+/// functions.
 pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     names(segments, file, None)
 }
@@ -138,7 +139,7 @@ struct Walk<'a> {
     /// The index of the current segment.
     segment: u32,
     /// The forms and names that may occur once in a block, with the column of their statement: `T.reads`, `T.writes`,
-    /// axes.
+    /// axes and buffers of `T.sblock_alloc_buffer`.
     stated: Vec<(u32, Name)>,
     /// The attributes that the function and the open blocks have set so far.
     attributes: Vec<attributes::Attribute>,

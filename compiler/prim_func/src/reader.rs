@@ -2,7 +2,7 @@
 //!
 //! [`prim_func`] accepts the syntax of all supported TVM releases. The IR keeps the text's operations one by one and
 //! does not fold constants of the IR, so that printing and reading again gives the same function. Dtypes follow TVM's
-//! rules: a Python integer is an `int32`; mixed operands are promoted, with explicit casts.
+//! rules: a Python integer is an `int32` if it fits; mixed operands are promoted, with explicit casts.
 //!
 //! Some constructs do not exist in the IR and are eliminated:
 //!
@@ -10,7 +10,8 @@
 //!   the underlying buffer. For example, after `B = T.match_buffer(A[4:8], (4,))` the load `B[i]` becomes `A[4 + i]`.
 //! - Barriers and cross-thread reductions become loops over threads ([`rx_tir::spmd`]).
 //! - `break`, `continue` and `return` become flags and predicates ([`rx_tir::leave`]).
-//! - Regions (`T.reads`, `T.writes`), attributes and annotations do not affect values and are dropped.
+//! - Regions (`T.reads`, `T.writes`), annotations and attributes other than "reduce_scope" do not affect values and are
+//!   dropped.
 
 mod arith;
 mod assign;
@@ -93,7 +94,7 @@ struct Reader<'a> {
     statement: u32,
     /// Names of the enclosing blocks, innermost last.
     operators: Vec<Name>,
-    /// The first value and the extent of each loop variable.
+    /// The first value and the extent of each loop variable, except those of loops with a step.
     ranges: FxHashMap<VarId, (Expr, Expr)>,
     /// The names that become cells, which are stored to: names that are assigned more than once, changed by `+=` or
     /// similar, or declared without a value.
@@ -165,7 +166,8 @@ impl<'a> Reader<'a> {
         self.mistake(at, Code::NoLowering, format!("rx does not run {subject}"))
     }
 
-    /// Returns the position of the current statement and the name of its innermost named block.
+    /// Returns the position of the current statement and the name of its innermost named block, or of the function if
+    /// there is none.
     fn site(&self) -> Site {
         let named = self.operators.iter().rev().find(|name| !name.is_empty());
         Site {
@@ -241,8 +243,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Completes the function after its parameters and body have been read: eliminates early exits, inserts implied
-    /// barriers, converts collective operations to loops, and drops unused variables and buffers. Reports a symbol that
-    /// occurs in the shape and strides of no buffer parameter, since a call cannot determine its value.
+    /// barriers, converts collective operations to loops, and drops unused variables and buffers. Fails if a symbol
+    /// occurs neither in the shape nor in the strides of a buffer parameter, since a call cannot determine its value.
     fn finish(mut self, at: At<'_>, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);

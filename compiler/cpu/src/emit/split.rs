@@ -20,15 +20,15 @@ use rx_tir::{BinaryOp, CompareOp, Expr, Stmt, VarId};
 
 /// The parts of a split loop.
 pub(super) struct Split {
-    /// The bounds that all hold in the inner part.
+    /// The bounds that all hold in `inside`.
     pub(super) bounds: Vec<Bound>,
     /// The iterations in which the conditions hold.
     pub(super) inside: Part,
-    /// The iterations before and after.
+    /// The iterations before and after `inside`, with one body for both.
     pub(super) outside: Part,
 }
 
-/// Iterations with a specialized body.
+/// Some of the iterations, with the body for them, and the plan if they are vectorized.
 pub(super) struct Part {
     pub(super) body: Stmt,
     pub(super) plan: Option<LanePlan>,
@@ -37,7 +37,7 @@ pub(super) struct Part {
 /// A bound `step · v + rest >= 0` on the loop variable `v`, for all values of the inner loop variables.
 pub(super) struct Bound {
     step: i64,
-    /// The terms of `rest`.
+    /// The terms whose sum is the least value of `rest` over the inner loop variables.
     rest: Vec<Term>,
 }
 

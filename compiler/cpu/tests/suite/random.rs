@@ -7,7 +7,7 @@ use rx_tensor::{Scalar, Tensor};
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, BufferId, CompareOp, Expr, Intrinsic, KernelBuilder};
 
-/// A pseudorandom generator of choices with a fixed seed.
+/// A pseudorandom generator of choices; the number is its state, at first the seed.
 struct Choices(u64);
 
 impl Choices {

@@ -1,4 +1,4 @@
-//! Compares products of few rows and windowed sums, which this crate's routines compute, with the interpreter. The
+//! Compares matrix products, most of them of few rows or columns, and windowed sums with the interpreter. The finite
 //! values are small integers, so that sums are exact in any order.
 
 use proptest::prelude::*;

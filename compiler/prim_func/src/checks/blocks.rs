@@ -55,7 +55,7 @@ pub(super) struct Blocks<'t> {
     pub(super) written: FxHashSet<BufferId>,
     /// The loads since the last store.
     pub(super) loads: Vec<&'t Access>,
-    /// The first load of each buffer that nothing has written before.
+    /// For each allocated buffer the first load before any write, if a store uses it.
     pub(super) unwritten: FxHashMap<BufferId, Unwritten<'t>>,
 }
 

@@ -1,9 +1,9 @@
 //! Checks indices against the extents of buffers.
 //!
-//! For each index the check first tries to prove that it is in range. If that fails, it searches for an iteration
-//! that is out of range (a witness), and tries to generalize the witness to all values of the symbols. It reports an
-//! error if this succeeds. It reports a warning if the index is out of range for some values and depends only on
-//! symbols of the extent.
+//! For each index the check first tries to prove that it is in range. If that fails, it searches for an iteration that
+//! is out of range (a witness), and tries to generalize the witness to all values of the symbols. It reports an error
+//! if this succeeds. It reports a warning if the index is out of range for some values, and the extent uses all symbols
+//! on which the index and its loops and conditions depend.
 
 use super::Walk;
 use super::evaluate::Values;
@@ -69,13 +69,13 @@ struct Witness {
     extent: i64,
     /// The values of the symbols.
     symbols: Vec<(VarId, i64)>,
-    /// The values of the loops on which the index depends.
+    /// The names and values of the loops on which the index, its extent, or a condition or range on the path depends.
     loops: Vec<(String, i64)>,
 }
 
 /// The result of the search for an index that may be out of range.
 enum Verdict {
-    /// Out of range for all values of the symbols. The text is the index as a symbolic expression.
+    /// Out of range for all values of the symbols. The text, if known, is the index as a symbolic expression.
     Always(Witness, Option<String>),
     /// Out of range for some values of the symbols.
     Sometimes(Witness),
@@ -109,7 +109,7 @@ impl<'t> Walk<'t> {
         outside
     }
 
-    /// Whether the ranges of loops alone prove that an index is in range, which is a cheap check.
+    /// Whether the ranges of loops and values alone prove that an index is in range, which is a cheap check.
     fn is_plainly_inside(&self, bound: &Bound<'_>) -> bool {
         let intervals = self.intervals.interval(bound.index).zip(self.intervals.interval(bound.high));
         if intervals.is_some_and(|(index, extent)| index.0 >= 0 && index.1 < extent.0) {
@@ -174,7 +174,8 @@ impl<'t> Walk<'t> {
         sometimes.map(Verdict::Sometimes)
     }
 
-    /// Whether the index depends on symbols and the extent uses all of them. Then the source itself relates the two.
+    /// Whether the index, or a condition or range on the path, depends on symbols, and the extent uses all of them.
+    /// Then the source itself relates the two.
     fn is_related(&self, index: &Expr, extent: &Expr) -> bool {
         let deciding = Relevant::of(&self.path, [index]).among(&self.symbols);
         !deciding.is_empty() && deciding.iter().all(|symbol| extent.uses(*symbol))

@@ -30,7 +30,7 @@ impl<T: Copy> OfVars<T> {
 pub(super) type Values = OfVars<i64>;
 
 impl Values {
-    /// Computes the values of axes and `T.let` variables of a path that have none yet.
+    /// Computes the values of the axes and let-bound variables of a path that have none yet.
     pub(super) fn complete(&mut self, path: &[Step<'_>]) {
         for (var, value) in path.iter().filter_map(Step::value) {
             if self.get(var).is_none() {
@@ -40,8 +40,9 @@ impl Values {
         }
     }
 
-    /// Evaluates an integer expression. Returns `None` if the value depends on a variable without a known value, on
-    /// memory, on a call or on floats, overflows, or is undefined.
+    /// Evaluates an integer expression in `int64`, regardless of the widths of its dtypes. Returns `None` if the value
+    /// is unknown, for example since it depends on a variable without a known value, on memory, on a call or on floats,
+    /// overflows, or is undefined.
     pub(super) fn value(&self, expr: &Expr) -> Option<i64> {
         match expr {
             Expr::Int { value, .. } => Some(*value),
@@ -112,8 +113,9 @@ impl Intervals {
         greatest.checked_sub(least)
     }
 
-    /// Returns an interval that contains all values of an expression, without regard to conditions; `None` if
-    /// unknown. For example, for `i` in 0..=3 the expression `i * 8 + 7` is in 7..=31.
+    /// Returns an interval that contains all values of an expression, provided that no cast or operation wraps around;
+    /// conditions are not regarded. `None` if unknown. For example, for `i` in 0..=3 the expression `i * 8 + 7` is in
+    /// 7..=31.
     pub(super) fn interval(&self, expr: &Expr) -> Option<Interval> {
         match expr {
             Expr::Int { value, .. } => Some((*value, *value)),

@@ -18,8 +18,8 @@ impl<'t> Text<'t> {
         Text { segments }
     }
 
-    /// Finds the statement around a place; returns its segment's index, the segment, its index there, and the
-    /// statement.
+    /// Finds the statement around a place; returns the index of its segment, the segment, the statement's index in the
+    /// segment, and the statement.
     fn statement(self, place: &ItemPlace) -> Option<(usize, &'t Segment, usize, &'t Statement)> {
         let ItemPlace::Segment(at, span) = *place else { return None };
         let segment = self.segments.get(at as usize)?;
@@ -28,7 +28,7 @@ impl<'t> Text<'t> {
         Some((at as usize, segment, index, statement))
     }
 
-    /// Returns the fix that deletes the statement at a place together with its line.
+    /// Returns the fix that deletes the statement at a place together with its lines; `None` if other code is on them.
     pub(super) fn without(self, place: &ItemPlace, title: String) -> Option<Fix<ItemPlace>> {
         let (at, segment, _, statement) = self.statement(place)?;
         let (text, span) = (segment.text(), statement.span.range());
@@ -43,7 +43,8 @@ impl<'t> Text<'t> {
         Some(Fix { title, edits, safe: true })
     }
 
-    /// Returns the fix that renames the loop variable at a place, also in the loop's body.
+    /// Returns the fix that renames the variable of the `for` at a place, also in the loop's body; `None` if, for
+    /// example, the body binds the name again.
     pub(super) fn renamed(self, place: &ItemPlace, name: Name) -> Option<Fix<ItemPlace>> {
         let (at, _, index, header) = self.statement(place)?;
         if !matches!(header.tree.kind, StatementKind::For { .. }) {
@@ -74,7 +75,7 @@ impl<'t> Text<'t> {
         Some(Fix { title: format!("call it `{fresh}`"), edits, safe: true })
     }
 
-    /// Whether the function's text contains a name.
+    /// Whether the function's text contains a name anywhere, also in a longer word or a comment.
     fn mentions(self, name: &str) -> bool {
         self.segments.iter().any(|segment| segment.text().contains(name))
     }

@@ -49,7 +49,7 @@ impl<'t> Step<'t> {
         }
     }
 
-    /// Whether both are the same step of the function.
+    /// Whether both come from the same event of the trace, as an axis and its domain do.
     pub(super) fn is(&self, other: &Step<'_>) -> bool {
         match (self, other) {
             (Step::Loop(a), Step::Loop(b)) => std::ptr::eq(*a, *b),
@@ -68,10 +68,10 @@ const PLACES: usize = 4096;
 /// The limit on the length of a path.
 const LONGEST: usize = 128;
 
-/// The number of values tried for a loop that is not enumerated completely.
+/// The largest number of values tried for a loop that is not enumerated completely.
 const SAMPLES: usize = 12;
 
-/// The limit on the steps that all searches of a function visit together. Useful searches need few.
+/// The limit on the steps that all searches of a function visit together. Proofs count too, see [`Searcher::is_spent`].
 const WORK: usize = 1 << 18;
 /// The limit on the symbolic dims that all proofs of a function may process together.
 pub(super) const FUEL: usize = 1 << 14;
@@ -89,8 +89,8 @@ pub(super) struct Searcher {
 pub(super) struct Place<'s> {
     /// The values of the variables.
     pub(super) values: &'s Values,
-    /// Whether all conditions on the path are known to hold. Otherwise some of them are unknown, for example since
-    /// they read memory.
+    /// Whether all conditions on the path are known to hold, and all its loops are known not to be empty. Otherwise
+    /// some of these are unknown, for example since they read memory.
     pub(super) sure: bool,
 }
 
@@ -108,9 +108,9 @@ impl Searcher {
         is_spent
     }
 
-    /// Calls `visit` for places at the end of the path, with the given values of symbols, until it returns true.
-    /// Visits all iterations of short loops. Of longer loops it visits the ends and the values around the constants
-    /// in conditions and ranges.
+    /// Calls `visit` for places at the end of the path, with the given values of symbols, until it returns true or a
+    /// limit is reached. Visits all iterations of short relevant loops; the more loops, the shorter. Of longer ones it
+    /// visits some iterations, see [`Relevant::samples`], and of irrelevant loops the first.
     pub(super) fn search(
         &mut self,
         path: &[Step<'_>],
@@ -202,7 +202,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns the values of a range to try: all, samples, or only the first if the variable is irrelevant.
+    /// Returns the values of a range to try: if they are `needed`, all or, of a long range, samples; otherwise only the
+    /// first.
     fn candidates(&self, start: i64, end: i64, needed: bool) -> Vec<i64> {
         match needed {
             _ if start >= end => Vec::new(),
@@ -266,7 +267,7 @@ pub(super) struct Relevant {
 
 impl Relevant {
     /// Collects the variables on which expressions at the end of the path depend, directly or through values and axes,
-    /// and those of all conditions and loop ranges on the path, which decide whether the end is reached.
+    /// and those of all conditions and ranges on the path, which decide whether the end is reached.
     pub(super) fn of<'e>(path: &[Step<'_>], at_end: impl IntoIterator<Item = &'e Expr>) -> Relevant {
         let mut relevant = Relevant::default();
         for expr in at_end {
@@ -328,7 +329,8 @@ impl Relevant {
         });
     }
 
-    /// Returns sample values of a long range: its two first and last values, and the neighbourhood of the constants.
+    /// Returns sample values of a long range: its two first and last values, and the least constants in it with their
+    /// neighbours, at most [`SAMPLES`] in all.
     fn samples(&self, start: i64, end: i64) -> Vec<i64> {
         let mut samples = vec![start, start.saturating_add(1), end.saturating_sub(2), end.saturating_sub(1)];
         for constant in &self.constants {

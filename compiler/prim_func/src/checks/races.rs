@@ -6,9 +6,10 @@
 //!     A[i // 2] = B[i]       # warning: iterations i = 0 and i = 1 of a parallel loop both write `A[0]`
 //! ```
 //!
-//! Concurrent loops are parallel and vectorized loops, and thread axes whose threads share the buffer. A race is
+//! Concurrent loops are parallel and vectorized loops and thread axes, if their iterations share the buffer. A race is
 //! reported only if two concrete iterations are found that store different values to the same element. Loads of
-//! different elements count as different values. The iterations of a spatial axis of a block count as concurrent too.
+//! different elements count as different values, and so do two updates of the element (`A[0] = A[0] + 1`). The
+//! iterations of a spatial axis of a block count as concurrent too.
 
 use super::Walk;
 use super::evaluate::Values;
@@ -55,7 +56,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Returns the enclosing loops whose iterations run concurrently and share the buffer, with their indices in the
-    /// path.
+    /// path. A thread axis over which the innermost block reduces is not among them.
     fn concurrent(&self, buffer: BufferId) -> Vec<(usize, &'t TracedLoop)> {
         let memory = self.trace.func.buffer(buffer).scope;
         let loops = self.path.iter().enumerate().filter_map(|(step, it)| Some((step, it.as_loop()?)));
@@ -73,8 +74,8 @@ impl<'t> Walk<'t> {
         loops.filter(shares).collect()
     }
 
-    /// Whether a reduction axis of the innermost block is bound to a thread axis. TVM then lowers it to a
-    /// cross-thread reduction.
+    /// Whether the binding of a reduction axis of the innermost block uses this thread axis. TVM then lowers the block
+    /// to a cross-thread reduction.
     fn reduces_over(&self, it: &TracedLoop) -> bool {
         let Some(block) = self.blocks.innermost() else { return false };
         let threads = self.path.iter().filter_map(Step::as_loop).filter(|other| other.kind == it.kind);
@@ -128,8 +129,8 @@ impl<'t> Walk<'t> {
         })
     }
 
-    /// Searches for two iterations that store different values to the same element, differ in `key`, and agree on all
-    /// variables before `step`.
+    /// Searches for two iterations that store to the same element, differ in `key`, and agree on all relevant variables
+    /// before `step`. Returns the first pair found, or `None` if it is not known to store different values.
     fn collision(
         &mut self,
         access: &Access,
@@ -193,8 +194,8 @@ impl<'t> Walk<'t> {
         None
     }
 
-    /// Whether an expression has the same value in two iterations; `None` if unknown. Loads at different indices
-    /// count as different.
+    /// Whether an expression has the same value in two iterations; `None` if unknown. Loads at different indices count
+    /// as different, and so do operations with a different operand, unless their values are known.
     fn same(&self, expr: &Expr, (one, other): (&Values, &Values), step: usize, depth: usize) -> Option<bool> {
         if let (Some(a), Some(b)) = (one.value(expr), other.value(expr)) {
             return Some(a == b);
@@ -233,7 +234,7 @@ impl<'t> Walk<'t> {
         let first = block.first_step;
         let shared = self.trace.func.buffer(access.buffer).scope == Memory::Global
             && !self.blocks.is_allocated_inside(access.buffer, first);
-        // A buffer that the block declares to read and write is meant to be updated in each iteration.
+        // A buffer that the block writes and declares to read is meant to be updated in each iteration.
         if self.blocks.in_init() || !shared || block.updates(access.buffer) {
             return;
         }
@@ -248,8 +249,8 @@ impl<'t> Walk<'t> {
             if self.searcher.is_spent(&self.path) {
                 return;
             }
-            // Axes take all values of their domains, regardless of the loops. So of the conditions only those on axes
-            // are kept.
+            // Axes take all values of their domains, regardless of the loops. So of the conditions in the block only
+            // those that use no variables but its axes are kept.
             let own: Vec<VarId> = axes.iter().map(|axis| axis.iter.var).collect();
             let others = |spatial: bool| {
                 let others = axes.iter().filter(move |it| (it.iter.kind == IterKind::Spatial) == spatial);

@@ -64,8 +64,8 @@ impl<'t> Walk<'t> {
         self.blocks.unwritten.remove(&access.buffer);
     }
 
-    /// Records the first load of each allocated buffer that nothing has written yet, if the store's value uses the
-    /// load.
+    /// Records the first load of each allocated buffer that nothing has written yet, if the store's value loads that
+    /// buffer.
     pub(super) fn note_unwritten(&mut self, store: &'t Access) {
         for access in std::mem::take(&mut self.blocks.loads) {
             let mut is_stored = false;
@@ -80,7 +80,8 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Drops a recorded load if a store is in the same loop, since the store may happen in an earlier iteration.
+    /// Drops the recorded load of a stored buffer if the store is inside the load's [`Unwritten::inside`], since the
+    /// store may then happen in an earlier iteration.
     pub(super) fn drop_unwritten(&mut self, buffer: BufferId) {
         let inside = self.blocks.unwritten.get(&buffer).and_then(|load| load.inside);
         if inside.is_some_and(|inside| self.path.iter().any(|step| step.is(&inside))) {
@@ -117,7 +118,7 @@ impl<'t> Walk<'t> {
         })
     }
 
-    /// Whether a store's value uses the previous value of the same element.
+    /// Whether a store's value loads the stored buffer at equal index expressions, directly or through a `T.let`.
     pub(super) fn reads_own_element(&self, access: &Access) -> bool {
         let (Some(value), Some(element)) = (&access.value, &access.element) else { return false };
         let mut open: Vec<&Expr> = vec![value];

@@ -13,9 +13,9 @@ use std::rc::Rc;
 /// The facts that hold on every path of a function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Start {
-    /// Variables that are non-negative: symbols, and variables that are extents of a parameter.
+    /// Variables that count as non-negative: symbols, and variables that are extents of a buffer parameter.
     pub(super) extents: FxHashSet<VarId>,
-    /// Buffers that the function stores to.
+    /// Buffers that the function may store to: all if a statement could not be read.
     pub(super) written: FxHashSet<BufferId>,
     /// The remaining budget of all proofs.
     pub(super) fuel: Rc<Cell<usize>>,
@@ -107,17 +107,18 @@ impl Bound<'_> {
         }
     }
 
-    /// Whether the index is proved to be out of range whenever it is evaluated.
+    /// Whether the index is proved to be out of range on this side whenever it is evaluated.
     pub(super) fn never_holds(&self, scope: &mut Scope, side: Side) -> bool {
         let index = scope.dim(self.index);
         let excess = self.excess(scope, &index, side);
         scope.not_negative(&excess)
     }
 
-    /// Generalizes a witness to all values of the symbols, assuming that the loops around it are not empty. Loops
-    /// take their first or last value, as in the witness. If that proves nothing, one of the three innermost relevant
-    /// loops takes the first value that is out of range instead. Returns the index as a symbolic expression. For
-    /// example, the witness `i = 4` of `for i in range(n)` with n = 5 generalizes to `i = n - 1`.
+    /// Generalizes a witness to all values of the symbols, assuming that the loops around it are not empty. Loops take
+    /// their first or last value, as in the witness. If that proves nothing, one of the three innermost relevant loops
+    /// takes the value at which the index is just out of range instead. Returns the index in that iteration as a
+    /// symbolic expression; `None` if it is not proved to be out of range. For example, the witness `i = 4` of `for i
+    /// in range(n)` with n = 5 generalizes to `i = n - 1`.
     pub(super) fn always_left(
         &self,
         start: &Start,
@@ -142,8 +143,8 @@ struct Corner<'s, 't> {
 }
 
 impl Corner<'_, '_> {
-    /// Returns the index in this iteration if it is proved to be out of range. The loop `solved` takes the first
-    /// value that is out of range.
+    /// Returns the index in this iteration if it is proved to be out of range. The loop `solved` takes the value at
+    /// which the index is just out of range.
     fn at(&self, solved: Option<VarId>) -> Option<(Dim, Scope)> {
         let value = match solved {
             None => None,
@@ -184,7 +185,8 @@ impl Corner<'_, '_> {
         }
     }
 
-    /// Sets the variable that a step binds to its value.
+    /// Sets the variable that a step binds to its value in this iteration; `None` if that is unknown, for example for a
+    /// loop that the witness has neither at its first nor at its last value.
     fn set(&self, scope: &mut Scope, step: &Step<'_>) -> Option<()> {
         match step {
             Step::Loop(it) => {

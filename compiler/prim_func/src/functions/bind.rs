@@ -19,7 +19,8 @@ pub enum Written<'t> {
 /// The result of binding a call's arguments to parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound<'t> {
-    /// For each argument the index of its parameter; `None` if it matches no parameter or is ignored.
+    /// For each argument the index of its parameter; `None` if the parameter is not known, or if the argument is wrong
+    /// or ignored.
     pub params: Vec<Option<usize>>,
     /// Whether a spread argument hides which parameters are passed.
     pub open: bool,
@@ -105,7 +106,7 @@ impl<'t> Function<'t> {
     pub fn bind(&self, written: &[Written<'_>]) -> Bound<'t> {
         let mut bound = Bound { params: vec![None; written.len()], open: false, mistakes: Vec::new() };
         let mut passed = vec![false; self.params.len()];
-        // A `dtype` that TVM moves to the front takes the parameter of the first positional argument.
+        // A `dtype` that TVM moves to the front takes the first parameter; positional arguments begin at the second.
         let mut next = 0;
         if self.dtype == DTypeKeyword::First
             && let Some(at) = written.iter().position(|argument| *argument == Written::Keyword("dtype"))
@@ -125,8 +126,8 @@ impl<'t> Function<'t> {
                         next += 1;
                     }
                     Some(ParamKind::Variadic) => bound.params[at] = Some(next),
-                    // In older releases, other parameters precede the remaining ones: the argument counts, but its
-                    // parameter is not known.
+                    // Older releases have other parameters from here on, at positions that the table does not contain:
+                    // the argument is accepted, but its parameter is not known.
                     _ if next < self.params.len() && self.params.iter().skip(next).any(|param| param.old) => next += 1,
                     _ => bound.mistakes.push(Mistake::TooMany(at)),
                 },
@@ -160,7 +161,7 @@ impl<'t> Function<'t> {
                 }
             }
         }
-        // A parameter seems missing because its name is misspelled, so only the misspelling is reported.
+        // A parameter may seem missing because its name is misspelled, so only the misspelling is reported.
         let misspelt = bound.mistakes.iter().any(|mistake| matches!(mistake, Mistake::Unknown(_)));
         if !bound.open && !misspelt {
             let missing = self.params.iter().zip(&passed).filter(|(param, passed)| param.is_required() && !**passed);

@@ -14,8 +14,8 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRa
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The largest number of positional parameters for which optional arguments lose their keywords. Code that reads
-/// functions with more parameters finds optional arguments by keyword.
+/// The largest number of positional parameters, `span` included, for which optional arguments lose their keywords. Code
+/// that reads functions with more parameters finds optional arguments by keyword.
 const FEW: usize = 4;
 
 /// Returns the syntax of each argument of a call.
@@ -29,10 +29,10 @@ pub fn written<'t>(cursor: Cursor<'t>, arguments: &[Argument]) -> Vec<Written<'t
 }
 
 /// Returns a call's arguments in the order of the parameters. Keyword arguments become positional until a parameter is
-/// left out; optional ones keep their keywords in functions with more than 4 positional parameters. Arguments
-/// without effect (`span`, a dropped `dtype`) are removed. Returns `None`, and the call does not change, if it has
-/// neither keywords nor `span`, if it is wrong, or if it has a spread. For example, `T.if_then_else(c, f=b, t=a)`
-/// becomes `T.if_then_else(c, a, b)`.
+/// left out or an argument keeps its keyword; optional ones keep theirs in functions with more than 4 positional
+/// parameters, `span` included. Arguments without effect (`span`, a dropped `dtype`) are removed. Returns `None`, and
+/// the call does not change, if it has neither keywords nor `span`, if it is wrong, or if it has a spread. For example,
+/// `T.if_then_else(c, f=b, t=a)` becomes `T.if_then_else(c, a, b)`.
 pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argument]) -> Option<Vec<Argument>> {
     let is_plain = |argument: &Argument| argument.keyword.is_none();
     let bound = function.bind(&written(cursor, arguments));
@@ -64,7 +64,8 @@ pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argumen
     Some(ordered)
 }
 
-/// Returns the arguments of a call of the function `name` in the order of the parameters.
+/// Returns the arguments of a call of the function `name` in the order of the parameters; unchanged if the function is
+/// unknown, or the call is wrong or has a spread.
 pub fn values<'e>(cursor: Cursor<'_>, name: &str, arguments: &'e [Argument]) -> Cow<'e, [Argument]> {
     match find(name).and_then(|function| ordered(cursor, function, arguments)) {
         Some(ordered) => Cow::Owned(ordered),
@@ -79,7 +80,8 @@ fn called(cursor: Cursor<'_>, file: &FileContext, callee: &Expr) -> Option<&'sta
     (file.namespace(head) == Some(Namespace::Tir)).then(|| find(function)).flatten()
 }
 
-/// Returns the statement with the arguments of every call of a `T.` function in the order of the parameters.
+/// Returns the statement with the arguments of its calls of `T.` functions in the order of the parameters. Of a `def`
+/// only the annotations of parameters change; wrong calls and calls with a spread do not change.
 pub fn in_order<'s>(cursor: Cursor<'_>, file: &FileContext, kind: &'s StatementKind) -> Cow<'s, StatementKind> {
     if let StatementKind::Def { params, .. } = kind {
         let out_of_order = |param: &Parameter| {
@@ -167,7 +169,7 @@ pub fn mistakes_of(
     function.bind(&written(cursor, arguments)).mistakes.into_iter().map(wrong).collect()
 }
 
-/// Returns the first mistake of the calls in a statement.
+/// Returns the first mistake in the calls of `T.` functions in a statement of a function's body.
 pub fn wrong_call(cursor: Cursor<'_>, file: &FileContext, kind: &StatementKind) -> Option<WrongCall> {
     expressions(kind).into_iter().find_map(|expr| first(expr, &|expr| mistakes(cursor, file, expr).into_iter().next()))
 }

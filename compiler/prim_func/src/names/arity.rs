@@ -9,7 +9,7 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::Expr;
 
 impl Walk<'_> {
-    /// Reports unknown, missing, surplus and repeated arguments, such as `T.exp()` and `T.floordiv(a, c=b)`.
+    /// Reports unknown, ignored, missing, surplus and repeated arguments, such as `T.exp()` and `T.floordiv(a, c=b)`.
     pub(super) fn wrong_calls(&mut self, cursor: Cursor<'_>, call: &Expr) {
         for wrong in mistakes(cursor, self.file, call) {
             let place = ItemPlace::Segment(self.segment, cursor.span(wrong.tokens));

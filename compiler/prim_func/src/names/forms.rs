@@ -57,8 +57,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Matches `T.form(…)` and returns the form's name and arguments. Reports unknown axes, and block forms outside a
-    /// block.
+    /// Matches `T.form(…)` and returns the form's name and arguments. Reports unknown axes, and axes and block forms
+    /// outside a block, and checks `T.sblock`.
     fn form<'e, 't>(&mut self, cursor: Cursor<'t>, call: &'e Expr) -> Option<(&'t str, &'e [Argument])> {
         let ExprKind::Call { callee, arguments } = &call.kind else { return None };
         let (head, form) = cursor.path(callee.tokens).split_once('.')?;

@@ -39,7 +39,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Records a parameter with the type `T.Buffer(…)`.
+    /// Records a parameter with the type `T.Buffer(…)` or `T.Buffer[…]`.
     pub(super) fn parameter(&mut self, cursor: Cursor<'_>, param: &Parameter) {
         if let (Some(name), Some(annotation)) = (param.tree.name, &param.tree.annotation)
             && (made_by(cursor, annotation) == Some("Buffer") || is_bracketed_buffer(cursor, annotation))

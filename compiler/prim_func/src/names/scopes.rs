@@ -51,7 +51,7 @@ impl Scopes {
         }
     }
 
-    /// Whether the current statement is a region that uses a name from a scope that ended.
+    /// Whether the current statement is a `T.reads` or `T.writes`, and the scopes that bind the name ended.
     pub(super) fn is_gone(&self, name: Name) -> bool {
         self.is_region && self.gone.contains(&name)
     }

@@ -9,7 +9,8 @@ use rx_syntax::ast;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 
 impl Reader<'_> {
-    /// Evaluates `a op b`. Two Python numbers are folded; otherwise the operation becomes a part of the IR.
+    /// Evaluates `a op b`. Two Python numbers are folded if [`python_infix`] can; otherwise the operation becomes a
+    /// part of the IR.
     pub(super) fn infix(&mut self, at: At<'_>, op: ast::BinaryOp, a: Value, b: Value) -> Outcome<Value> {
         if let Some(folded) = python_infix(op, &a, &b) {
             return Ok(folded);
@@ -212,7 +213,8 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Evaluates Python arithmetic on two numbers; `None` if an operand is not a number or the result is undefined.
+/// Evaluates Python arithmetic on two numbers. `None` if an operand is not a number, or if the result is undefined, too
+/// large, a shift of integers by 64 or more, or an integer to a negative power.
 fn python_infix(op: ast::BinaryOp, a: &Value, b: &Value) -> Option<Value> {
     if let (Value::Int(a), Value::Int(b)) = (a, b) {
         let (a, b) = (*a, *b);

@@ -98,7 +98,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a shape: a list of integers, or a single integer.
+    /// Reads a shape: a list of integers, or a single integer. A string is an integer expression in quotes.
     pub(super) fn dims(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Vec<Expr>> {
         let items: Vec<&Tree> = match &tree.kind {
             ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().collect(),
@@ -150,8 +150,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the offset of a buffer in its memory, in elements; `None` for zero. A name in a string, or a variable
-    /// that nothing binds, matches any offset, which also is `None`.
+    /// Returns the offset of a buffer in its memory, in elements; `None` for zero. A string, or a variable that nothing
+    /// binds, matches any offset, which also is `None`.
     fn offset(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<Option<Expr>> {
         if cursor.string_value(tree).is_some() {
             return Ok(None);
@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `T.match_buffer(a, …)` of a handle or a region.
+    /// Reads `T.match_buffer(a, …)` of a handle, a buffer or a region.
     pub(super) fn match_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let Some((source, rest)) = arguments.split_first() else {
             return self.mistake(at, Code::MissingArgument, "`T.match_buffer` requires a handle, a buffer or a region");
@@ -213,8 +213,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a view of a region. Leading dims of the region that the view lacks have extent 1. For example,
-    /// `T.match_buffer(A[i, 0:16], (16,))` drops the first dim.
+    /// Returns a view of a region, which begins at the region's first element. Leading dims that the view lacks are
+    /// fixed there. For example, `T.match_buffer(A[i, 0:16], (16,))` drops the first dim.
     fn match_region(&mut self, at: At<'_>, of: Rc<View>, index: &Tree, rest: &[&Argument]) -> Outcome<Value> {
         let mut mins = Vec::new();
         let items = super::expr::index_items(index);
@@ -265,7 +265,8 @@ impl Reader<'_> {
         Ok(Value::Buffer(Rc::new(View { shape, dtype, source: Source::Flat { of, offset, strides } })))
     }
 
-    /// Reads `T.decl_buffer(…)` or `T.Buffer(…)` in a body: a view if it has `data`, otherwise a new buffer.
+    /// Reads `T.decl_buffer(…)` or `T.Buffer(…)` in a body: a view of the memory `data`, the buffer of a handle, or
+    /// without `data` a new buffer.
     pub(super) fn decl_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let arguments: Vec<&Argument> = arguments.iter().collect();
         let mut declared = self.declaration(at, &arguments)?;

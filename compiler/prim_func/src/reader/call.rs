@@ -194,8 +194,8 @@ impl Reader<'_> {
         Ok(Value::Expr(made))
     }
 
-    /// Reads `T.Cast("float32", x)`, which keeps the cast explicit, or `T.cast(x, "float32")`, which converts
-    /// constants directly.
+    /// Reads `T.Cast("float32", x)`, which becomes a cast unless `x` has this dtype, or `T.cast(x, "float32")`, which
+    /// converts constants directly.
     fn cast(&mut self, cursor: Cursor<'_>, member: &str, first: &Tree, second: &Tree) -> Outcome<Value> {
         if member == "cast" {
             let dtype = self.dtype(cursor, second)?;

@@ -126,14 +126,14 @@ pub(super) fn largest(dtype: DType) -> Option<f64> {
     })
 }
 
-/// Returns the constant of a float dtype; `None` if the value is finite and exceeds the [`largest`] (TVM `FloatImm`
-/// in `src/ir/expr.cc`).
+/// Returns the constant of a float dtype; `None` if the value is finite and its magnitude exceeds the [`largest`] (TVM
+/// `FloatImm` in `src/ir/expr.cc`).
 pub(super) fn float_constant(value: f64, dtype: DType) -> Option<Expr> {
     let is_beyond = value.is_finite() && largest(dtype).is_some_and(|largest| value.abs() > largest);
     (!is_beyond).then_some(Expr::Float { value, dtype })
 }
 
-/// Returns the integer as a constant of any dtype; `None` if the dtype cannot represent it.
+/// Returns the integer as a constant of any dtype; `None` if it is out of the dtype's range.
 pub(super) fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
     if dtype.is_float() {
         return float_constant(value as f64, dtype);

@@ -156,7 +156,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Appends the statements of the macro that a statement calls; `false` if it is not a call of a macro.
+    /// Appends the statements of the macro that a statement calls; `false` if it is not a call of a macro, or if a call
+    /// of a `T.` function in it is wrong.
     pub(super) fn expansion(&mut self, node: &Node<'_>, body: &mut Sequence) -> Outcome<bool> {
         let StatementKind::Expr(call) = &*node.kind else { return Ok(false) };
         let ExprKind::Call { callee, arguments } = &call.kind else { return Ok(false) };
@@ -253,7 +254,8 @@ impl<'a> Reader<'a> {
         outcome
     }
 
-    /// Binds a macro's parameters to the passed values, or to their defaults.
+    /// Binds a macro's parameters to the passed values or to their defaults, and a `*args` without values to an empty
+    /// list.
     fn enter(&mut self, def: &Node<'_>, params: &[Parameter], passed: NameMap<Value>) -> Outcome<()> {
         self.stand_at(def);
         for param in params {

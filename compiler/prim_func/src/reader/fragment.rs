@@ -49,7 +49,7 @@ impl Shape {
     }
 }
 
-/// A matrix: a view whose last two dims are rows and columns.
+/// A matrix: a view whose last two dims are its rows and columns, or its columns and rows.
 struct Matrix {
     view: Rc<View>,
     /// Whether the view's last two dims are columns, then rows.
@@ -61,7 +61,7 @@ impl Matrix {
         Matrix { view, is_transposed }
     }
 
-    /// Returns the buffer and the indices of the element at a row and column.
+    /// Returns the buffer and the indices of the element at a row and column. Leading dims of the view have index 0.
     fn element(&self, row: &Expr, column: &Expr) -> (BufferId, Vec<Expr>) {
         let in_front = self.view.shape.len().saturating_sub(2);
         let zeros = (0..in_front).map(|_| row.dtype()).map(|dtype| Expr::Int { value: 0, dtype });
@@ -104,7 +104,8 @@ impl Reader<'_> {
         Ok(Step::Done(self.by_first_lane(done)))
     }
 
-    /// Records the thread index at the start of a loop over `threadIdx.x`, for operations on fragments.
+    /// Records the thread index at the start of a loop over `threadIdx.x` with more than one thread, for operations on
+    /// fragments.
     pub(super) fn enter_threads(&mut self, kind: LoopKind, extent: &Expr, value: &Expr) {
         if matches!(kind, LoopKind::ThreadBinding(tag) if *tag == *LANE) && extent.as_int() != Some(1) {
             self.bind(name(LANE), Value::Expr(value.clone()));
@@ -139,8 +140,8 @@ impl Reader<'_> {
         Ok(Shape { m, n, k })
     }
 
-    /// Returns the fragment with the given data and index, its operand role and its dtype. If the index is computed
-    /// from a view's `elem_offset`, the fragment is the view itself.
+    /// Returns the fragment with the given data and index, its operand role and its dtype. If the data is a box of a
+    /// buffer and the index is computed from an `elem_offset`, the fragment is that box.
     fn fragment(
         &mut self,
         cursor: Cursor<'_>,
@@ -275,7 +276,8 @@ impl Reader<'_> {
         Ok(Stmt::seq([begin, multiply]))
     }
 
-    /// Returns the matrix at a pointer; `stride` is the distance between its lines in elements.
+    /// Returns the matrix at a pointer; `stride` is the distance in elements between indices of its first dim (rows, or
+    /// columns if it is column-major).
     fn matrix_at(&mut self, cursor: Cursor<'_>, pointer: &Tree, stride: &Tree) -> Outcome<Rc<View>> {
         let (view, offset) = match &pointer.kind {
             ExprKind::Call { callee, arguments } => {
@@ -341,8 +343,9 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the fragment with an index in a matrix that is tiled by fragments, in row-major order. For example, a 32 x
-/// 32 matrix has four fragments of 16 x 16; number 2 begins at row 16, column 0.
+/// Returns the fragment with an index in a matrix that is tiled by fragments, in row-major order; `None` if the
+/// fragments do not tile it. For example, a 32 x 32 matrix has four fragments of 16 x 16; number 2 begins at row 16,
+/// column 0.
 fn tile(whole: &Rc<View>, number: &Expr, (rows, columns): (i64, i64)) -> Option<View> {
     let [in_front @ .., of_rows, of_columns] = &whole.shape[..] else { return None };
     let (of_rows, of_columns) = (of_rows.as_int()?, of_columns.as_int()?);

@@ -174,8 +174,8 @@ impl Reader<'_> {
         Ok(Stmt::While { condition, body: Box::new(body?) })
     }
 
-    /// Reads a range of values: an extent, `(start, stop)` or `T.Range(start, stop)`. Returns the start and the
-    /// extent.
+    /// Reads a range of values: an extent, `(start, stop)`, `T.Range(start, stop)` or `T.Range(stop)`. Returns the
+    /// start and the extent.
     pub(super) fn domain(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<(Expr, Expr)> {
         let bounds = match &tree.kind {
             ExprKind::Tuple(parts) | ExprKind::List(parts) => match &parts[..] {

@@ -49,7 +49,8 @@ impl Reader<'_> {
         Ok((node, name, params))
     }
 
-    /// Traces a function: its header, then its body. Both are read as far as possible. Returns the buffer parameters.
+    /// Traces a function: its header, then its body. Both are read as far as possible. Returns the buffer parameters
+    /// and the buffers over handles.
     pub(super) fn read_for_trace(&mut self, nodes: &[Node<'_>]) -> Outcome<Vec<BufferId>> {
         let (node, _, params) = self.header(nodes)?;
         let scalars = self.scalar_parameters(node.cursor, params).unwrap_or_default();

@@ -14,9 +14,9 @@ use rx_tir::{BinaryOp as Op, BufferId, Expr, LoopKind, Stmt, VarId};
 
 /// A binder whose body is the rest of the enclosing body.
 pub(super) enum Binder {
-    /// `x: T.let[…] = value`.
+    /// A new variable with a value, for example `x: T.let[…] = value`.
     Let { var: VarId, value: Expr },
-    /// `bx = T.launch_thread("blockIdx.x", extent)`.
+    /// A thread axis, for example `bx = T.launch_thread("blockIdx.x", extent)`.
     Launch { var: VarId, extent: Expr, kind: LoopKind },
 }
 
@@ -124,8 +124,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Makes a statement the current one. While a macro of another item is expanded, the statement of the call
-    /// remains current.
+    /// Makes a statement the current one. While a macro of another item is expanded, only `segment` changes;
+    /// `statement` remains that of the call.
     pub(super) fn stand_at(&mut self, node: &Node<'_>) {
         self.segment = node.segment;
         if self.macros.outside().is_none() {

@@ -26,7 +26,8 @@ impl Reader<'_> {
         self.stored_value(cursor.at(tree.tokens), value, into)
     }
 
-    /// Converts a value that is stored to a buffer of dtype `into`, and records lossy conversions.
+    /// Converts a value that is stored to a buffer of dtype `into`. Records conversions of floats to integers that lose
+    /// or may lose information, and constants that TVM refuses.
     pub(super) fn stored_value(&mut self, at: At<'_>, value: Value, into: DType) -> Outcome<Expr> {
         let (from, constant) = match &value {
             Value::Float(number) => (DType::FLOAT32, Some(Constant::Float(*number))),
@@ -68,7 +69,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the constant value of an expression that consists of a literal, signs and casts.
+/// Returns the constant value of an expression that consists of a literal, signs and casts. `None` if a cast converts a
+/// float to an integer, or an integer to a dtype that cannot represent it.
 fn constant_of(expr: &Expr) -> Option<Constant> {
     match expr {
         // A `uint64` literal is stored as the `int64` with the same bits.

@@ -15,8 +15,8 @@ use rx_tir::renumber::renumber;
 use rx_tir::rewrite::map_stmt_shallow;
 use rx_tir::{Expr, PrimFunc, Stmt};
 
-/// Checks that printing a function and reading it again gives the same function, up to ids and positions, and that the
-/// printed text has no unbound names.
+/// Checks that printing a function and reading it again gives the same function, up to ids, names and positions, and
+/// that the printed text has no unbound names.
 fn round_trip(place: &str, func: &PrimFunc) {
     let text = script(func);
     let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
@@ -25,7 +25,7 @@ fn round_trip(place: &str, func: &PrimFunc) {
     reads_back(place, func);
 }
 
-/// Does the same as [`round_trip`] for a function whose text uses unbound names.
+/// Does the same as [`round_trip`], but allows unbound names in the text.
 fn reads_back(place: &str, func: &PrimFunc) {
     let text = script(func);
     let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
@@ -40,7 +40,7 @@ fn reads_back(place: &str, func: &PrimFunc) {
     match again.remove(0) {
         Ok(again) => {
             assert_eq!(script(&again), text, "{place}");
-            // A NaN is not equal to itself, so the texts are compared instead.
+            // A NaN is not equal to itself, so only the texts are compared if there is one.
             if !text.contains("(\"nan\")") {
                 assert!(comparable(&again) == comparable(func), "{place}: {text}");
             }

@@ -23,12 +23,12 @@ use rx_syntax::{At, Cursor, Segment, TokenKind};
 use rx_tir::{BufferId, Expr, Iter, LoopKind, PrimFunc, VarId};
 use std::sync::Arc;
 
-/// The limit on the number of expression nodes of a function after names are replaced by their values. Real kernels
-/// have thousands. Bindings that use earlier ones repeatedly can make the number exponential.
+/// The limit on the total number of nodes in the values that replace names and in declared regions of a function. Real
+/// kernels have thousands. Bindings that use earlier ones repeatedly can make the number exponential.
 const LARGEST: usize = 1 << 19;
 
-/// A step of a function. The effect of an event ends with the [`Event::Close`] that matches the [`Event::Open`]
-/// before it.
+/// A step of a function. The effect of most events ends with the [`Event::Close`] of the innermost open
+/// [`Event::Open`].
 #[derive(Debug)]
 pub(crate) enum Event {
     /// Begins a group of events. Their effect ends with the matching [`Event::Close`].
@@ -84,7 +84,7 @@ pub(crate) enum Event {
         /// The position of the value.
         place: ItemPlace,
     },
-    /// A statement that could not be read, with its names.
+    /// Statements that could not be read: all names in them and in their blocks.
     Unread(NameSet),
     /// A possible early exit from the function or from an iteration. Later events may not happen.
     Leave,
@@ -161,7 +161,7 @@ pub(crate) struct Trace {
     pub(crate) events: Vec<Event>,
     /// The position of each buffer's declaration, indexed by buffer.
     pub(crate) declared: Vec<Option<ItemPlace>>,
-    /// The buffer parameters.
+    /// The buffer parameters, and the buffers over handles.
     pub(crate) params: Vec<BufferId>,
     /// Mistakes found by the reader.
     pub(crate) mistakes: Vec<Diagnostic<ItemPlace>>,
@@ -415,7 +415,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds the nodes of an expression that replaces a name to the size of the function.
+    /// In a trace, adds the nodes of an expression that replaces a name to the size of the function.
     ///
     /// # Errors
     /// If the function becomes larger than the limit.
@@ -470,7 +470,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Restores the reader's state after a statement that could not be read, and records the statement as unread.
+    /// Restores the reader's state after statements that could not be read, and records them as unread, with the
+    /// mistake if it is certain.
     pub(super) fn pass_over<'n>(
         &mut self,
         before: &Standing,
@@ -587,7 +588,7 @@ impl Unread {
     }
 }
 
-/// Returns the targets that a statement would have bound.
+/// Returns the targets of an assignment, which it would have bound; none for other statements.
 fn bound_by(kind: &StatementKind) -> &[Tree] {
     match kind {
         StatementKind::Assign { targets, .. } => targets,

@@ -114,7 +114,8 @@ impl View {
         }
     }
 
-    /// Returns the distances in elements between neighbours along each dim (`A.strides`).
+    /// Returns the distances in elements between neighbours along each dim (`A.strides`). A buffer of the IR counts as
+    /// dense.
     pub(super) fn strides(&self) -> Vec<Expr> {
         match &self.source {
             Source::Region { of, .. } => of.strides().split_off(of.shape.len().saturating_sub(self.shape.len())),
