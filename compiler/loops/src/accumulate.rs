@@ -22,7 +22,8 @@ pub struct Loop {
     pub kind: IterKind,
 }
 
-/// A perfect loop nest around one block, in which the block's axes are replaced by their bindings.
+/// A perfect loop nest around one block, in which the block's axes are replaced by their bindings, or around statements
+/// without a block.
 ///
 /// ```text
 /// for i, k:                               loops: i (spatial), k (reduce)
@@ -248,8 +249,8 @@ impl Nest {
 }
 
 /// Removes the axes and init of all blocks, for targets without blocks. In a [`Nest`], reduction loops become
-/// innermost, and the init precedes them ([`Nest::explicit`]); where that is not possible, the init is executed in the
-/// first iteration of the reduction loops. Blocks that allocate buffers stay, without axes.
+/// innermost, and the init precedes them ([`Nest::explicit`]); where that is not possible, the init is executed under
+/// the condition that all reduction axes have their first values. Blocks that allocate buffers stay, without axes.
 ///
 /// A reduction without iterations, which a block leaves undefined, yields its initial value where the init precedes the
 /// loops.

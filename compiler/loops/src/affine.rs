@@ -32,7 +32,8 @@ pub struct Affine {
 
 impl Affine {
     /// Returns the address of `buffer[indices]` over loops from 0 whose extents depend on the function's scalars.
-    /// Returns `None` if the address is not affine, or if an index is checked or read from memory.
+    /// Returns `None` if the address is not affine, if its base or a stride cannot be expressed over variables, or if
+    /// an index contains a bounds check or a load.
     pub fn of(func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let mut scope = Scope::new(func);
         for inner in loops {
@@ -42,7 +43,8 @@ impl Affine {
     }
 
     /// Returns the address of `buffer[indices]`. The loops must have been entered in `scope`. Returns `None` if the
-    /// address is not affine, or if an index is checked or read from memory.
+    /// address is not affine, if its base or a stride cannot be expressed over variables, or if an index contains a
+    /// bounds check or a load.
     pub(crate) fn sum(
         scope: &mut Scope,
         func: &PrimFunc,

@@ -17,8 +17,9 @@ impl Scope {
         }
     }
 
-    /// Converts as [`Scope::dim`] does, for expressions of integer dtypes only. Arithmetic of unsigned dtypes is
-    /// opaque. Returns `None` for other dtypes, for casts from them, and for `uint64` constants above `i64::MAX`.
+    /// Converts as [`Scope::dim`] does, but only expressions of integer dtypes. Arithmetic of unsigned dtypes, which
+    /// wraps around, becomes an opaque atom. Returns `None` for other dtypes, for casts from them, and for `uint64`
+    /// constants above `i64::MAX`.
     pub(crate) fn integer(&mut self, expr: &Expr) -> Option<Dim> {
         let dtype = expr.dtype();
         if !dtype.is_int() {
@@ -198,8 +199,8 @@ impl Scope {
         }
     }
 
-    /// Converts a symbolic integer to an expression of a dtype. Returns `None` for the error dim, if a coefficient
-    /// does not fit the dtype, and if a symbol is unknown in this scope.
+    /// Converts a symbolic integer to an expression of a dtype. Returns `None` for the error dim, if a coefficient or
+    /// constant does not fit the dtype, and if a symbol is unknown in this scope.
     pub fn expr(&self, dim: &Dim, dtype: DType) -> Option<Expr> {
         if dim.is_error() {
             return None;
@@ -250,7 +251,7 @@ impl Scope {
     }
 }
 
-/// Rewrites `a // b * b + a % b` to `a`.
+/// Rewrites `a // b * b + a % b` to `a`: replaces each `a % b` by `a - a // b * b` where the sum then has fewer atoms.
 fn recombined(dim: Dim) -> Dim {
     let mut sum = dim.clone();
     for (product, coefficient) in dim.terms() {

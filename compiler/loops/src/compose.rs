@@ -13,9 +13,9 @@
 //! for o, r, k: out[o] += select(c(o, r), a[f(o, r), k], 0) * select(c(o, r), b[f(o, r), k], 0)
 //! ```
 //!
-//! Requires two sums that start at 0, without predicates. The first one must store at `products[i, …]` with one loop
-//! for each axis. Guarantees the same terms; floats are added in another order. `rx-cuda` uses it for a transposed
-//! convolution that is written as a matrix product followed by a gather of its elements (col2im).
+//! Requires two sums that start at 0, without predicates. The first one must store at `products[i, …]` with a separate
+//! loop or the index 0 for each axis. Guarantees the same terms; floats are added in another order. `rx-cuda` uses it
+//! for a transposed convolution that is written as a matrix product followed by a gather of its elements (col2im).
 
 use crate::accumulate::{Nest, Reduction};
 use rustc_hash::FxHashMap;

@@ -73,9 +73,8 @@ pub struct GemmOperand<'f> {
     pub chunk: i64,
 }
 
-/// Orders the K loops so that as many elements as possible are loaded as vectors: the innermost loop is contiguous in
-/// one of the factors, if there is such a loop. If both choices load the same number of elements as vectors, it is
-/// contiguous in the second factor.
+/// Orders the K loops so that the innermost one is contiguous in one of the factors, if there is such a loop: in the
+/// one with which more elements are loaded as vectors, and at a tie in the second one if it has such a loop.
 pub fn choose_k_order(sums: &[(VarId, Expr)], [first, second]: [GemmOperand<'_>; 2]) -> Vec<(VarId, Expr)> {
     let with_last = |mut order: Vec<(VarId, Expr)>, factor: &GemmOperand<'_>| {
         if let Some(element) = factor.element
@@ -115,7 +114,8 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
-/// Whether every value of dtype `from` is a value of dtype `to`. Returns `false` for casts between integers and floats.
+/// Whether every value of dtype `from` is a value of dtype `to`. Returns `false` for casts between integers and floats
+/// and from 4-bit and 8-bit floats to other dtypes, even if they are lossless.
 fn is_exact(from: DType, to: DType) -> bool {
     use TypeCode::{BFloat, Float, Int, UInt};
     match (from.code, to.code) {

@@ -30,7 +30,7 @@ pub enum Step {
 /// `C = A · B` or `C += A · B` for each value of the batch axes.
 ///
 /// All expressions are `int64` over the function's scalars and the variables of the enclosing loops. All elements that
-/// a product reads or writes are proved to be in their buffers.
+/// a product reads or writes are proved to be in their buffers, except from [`crate::schedule_unguarded`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gemm {
     /// The batch axes, outermost first.

@@ -39,7 +39,8 @@ impl Accesses<'_> {
     }
 }
 
-/// Whether the nests are proved independent: neither reads or writes an element that the other writes.
+/// Whether the nests are proved independent: neither reads a buffer that the other writes, and no element is written by
+/// both.
 pub fn are_independent(a: &Nest, b: &Nest, func: &PrimFunc) -> bool {
     let (of_a, of_b) = (Accesses::of(a), Accesses::of(b));
     if of_a.reads_what(&of_b) || of_b.reads_what(&of_a) {

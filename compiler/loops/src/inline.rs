@@ -25,15 +25,15 @@ const CHEAP: usize = 6;
 /// The maximum number of subexpressions of an expression after inlining. If one would be larger, the temporary stays.
 const MAX_PARTS: usize = 2000;
 
-/// Inlines the temporaries that one nest fills element by element, where this repeats no expensive work. Temporaries
-/// that nothing reads are removed.
+/// Inlines the temporaries that one nest fills element by element, where this repeats no expensive work. Such
+/// temporaries that nothing reads are removed.
 ///
 /// Results are the same to the bit: each element is the same expression of the same dtype, evaluated at another time.
 pub fn inline(func: &PrimFunc) -> PrimFunc {
     inlined(func, false)
 }
 
-/// Inlines as [`inline`] does, even if work is repeated. The lowering calls it for functions that become one
+/// Inlines as [`inline`] does, even if work is repeated. The lowering calls it for functions that may become one
 /// kernel, which keeps frequent operands in registers or shared memory.
 pub fn inline_all(func: &PrimFunc) -> PrimFunc {
     inlined(func, true)
@@ -66,7 +66,7 @@ fn inlined(func: &PrimFunc, is_all_worth: bool) -> PrimFunc {
 /// A nest `buffer[axes] = value(axes)` over all elements of a temporary.
 struct Producer {
     buffer: BufferId,
-    /// The variable of each axis; none if the axis has extent 1.
+    /// The variable of each axis; none for the index 0 of an axis of extent 1.
     axes: Vec<Option<VarId>>,
     value: Expr,
 }
@@ -145,8 +145,9 @@ impl Producer {
         Some(inlined)
     }
 
-    /// Whether a nest reads each element at most once for each load in its text. Every loop must occur in the indices.
-    /// If several loops occur in one index, as for overlapping windows, there must be no more iterations than elements.
+    /// Estimates whether a nest reads each element at most once for each load in its text. Every loop of more than one
+    /// iteration must occur in the indices. If several loops occur in one index, as for overlapping windows, there must
+    /// be no more iterations than elements.
     fn is_read_once(&self, stmt: &Stmt, func: &PrimFunc) -> bool {
         let Some(nest) = Nest::of(stmt, func) else { return false };
         let mut scope = Scope::new(func);

@@ -10,7 +10,7 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 pub struct IterationCount(Tally);
 
 /// A constant number of iterations, and the loops whose extents are symbolic, each with the tally of one of its
-/// iterations, which counts that iteration itself.
+/// iterations, which counts that iteration itself. This tally is multiplied by all constant extents around the loop.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     constant: u64,

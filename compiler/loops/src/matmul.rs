@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Requires `float32` or `float64` and a matched [`Product`]. Guarantees the same terms, added in another order.
-//! Declines if a factor would be packed for a single row of the other, where packing costs as much as the sum.
+//! Declines, for example, if a factor would be packed and the product has one row or one column only.
 
 use crate::accumulate::Nest;
 use crate::affine::Affine;
@@ -29,17 +29,18 @@ use rx_tir::expr::Expr;
 use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::stmt::Stmt;
 
-/// A strided operand with fewer rows or columns than this is packed if packing allows more.
+/// A strided operand whose M or N axis has fewer elements than this may be packed, so that the axis has more loops.
 const FEW: i64 = 64;
 
-/// Loops that form one axis of a matrix, innermost first: the stride of each loop is the stride of the one before it
-/// times that one's extent.
+/// Loops that form one axis of a matrix, innermost first. In each matrix that is not packed, the stride of each loop is
+/// the stride of the one before it times that one's extent.
 type Chain = Vec<(VarId, Dim)>;
 
 /// A factor of the product.
 pub(crate) struct Operand {
     expr: Expr,
-    /// The factor's address, if it is an element of memory. It becomes `None` if the factor is to be packed.
+    /// The factor's address; `None` if the factor is to be packed, since it is computed, has another dtype than the
+    /// sum, or is not affine or not strided as needed.
     strided: Option<Affine>,
     /// Whether it is the factor with the N loops.
     is_right: bool,
@@ -48,8 +49,8 @@ pub(crate) struct Operand {
 /// Schedules a nest as a matrix product and returns its steps.
 ///
 /// # Errors
-/// If the nest is no sum of products of `float32` or `float64`, if there are no M and N loops, if a factor
-/// would be packed for a single row of the other factor, or if a stride cannot be expressed over the function's
+/// If the nest is no sum of products of `float32` or `float64`, if there are neither M nor N loops, if a factor would
+/// be packed but there are no M or no N loops, or if an extent or stride cannot be expressed over the function's
 /// scalars.
 pub(crate) fn gemm_steps(
     nest: &Nest,
@@ -120,8 +121,8 @@ impl Axes {
     }
 }
 
-/// Orders the K loops so that they are one axis of both operands, or otherwise of one. An operand in which they are not
-/// one axis is packed.
+/// Orders the K loops so that they are one axis of both operands, otherwise of one, otherwise as in the nest. An
+/// operand in which the loops in this order are not one axis is packed.
 fn sum_chain(loops: &[(VarId, Dim)], a: &mut Operand, b: &mut Operand) -> Chain {
     let whole = |operand: &Operand| {
         let strides = operand.strided.as_ref()?;
@@ -146,8 +147,8 @@ fn sum_chain(loops: &[(VarId, Dim)], a: &mut Operand, b: &mut Operand) -> Chain 
 }
 
 /// Chooses the free loops of a factor that form one axis of the result, and of the factor unless it is packed. A
-/// strided factor is packed if `may_pack` holds, its axis would have fewer than [`FEW`] elements, and packing allows
-/// more loops.
+/// strided factor is packed if `may_pack` holds, its axis would have a constant number of elements below [`FEW`], and
+/// packing allows more loops.
 fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, may_pack: bool) -> Chain {
     let packed = longest_chain(loops, &[target]);
     let Some(strides) = &operand.strided else { return packed };
@@ -172,11 +173,12 @@ fn trim(chain: &mut Chain, depth: &Dim) {
     }
 }
 
-/// Finds the longest chain: in every access, the stride of each loop is the stride of the loop before it times that
-/// loop's extent.
+/// Finds a chain that begins at any of the loops and is extended greedily; returns the longest. In every access, the
+/// stride of each loop of the chain is the stride of the loop before it times that loop's extent.
 fn longest_chain(loops: &[(VarId, Dim)], accesses: &[&Affine]) -> Chain {
     let mut best: Chain = Vec::new();
-    // Of equally long chains, prefer inner loops: their elements are closer together in memory.
+    // Of equally long chains, prefer the one that begins at the innermost loop: its elements are usually closer
+    // together in memory.
     for first in loops.iter().rev() {
         let mut chain: Chain = vec![first.clone()];
         while let Some((last, extent)) = chain.last() {
@@ -221,7 +223,8 @@ struct Outer {
 }
 
 impl Building<'_> {
-    /// If the initial value is not 0, emits a separate nest that stores it. The product is then accumulated.
+    /// If there is an initial value other than 0, emits a separate nest that stores it. The product is then
+    /// accumulated.
     fn begin(&mut self, nest: &Nest) -> Result<(), Declined> {
         let Some(init) = &nest.init else { return Ok(()) };
         if self.starts_at_zero() {
@@ -373,7 +376,7 @@ impl Building<'_> {
 /// ```text
 /// for loops that the packing of A depends on:
 ///     pack A                     (here if A is packed whole)
-///     for other loops:
+///     for loops that only the packing of B depends on:
 ///         for tiles:
 ///             pack the tile of B, or of A
 ///             product

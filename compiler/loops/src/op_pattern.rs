@@ -134,7 +134,7 @@ impl<'f> Analyzer<'f> {
             return;
         };
         match self.index_pattern(store) {
-            // A reduction whose result is then broadcast: softmax.
+            // A reduction, and then a block that writes a parameter: for example, a softmax.
             Some(_) if self.pattern == OpPattern::CommutativeReduction && self.writes_parameter(&block.body) => {
                 self.pattern = OpPattern::OutElementwiseFusable;
             }
@@ -143,8 +143,8 @@ impl<'f> Analyzer<'f> {
         }
     }
 
-    /// Classifies the loads against the store's indices. Returns `None` if an index of a load is neither a variable of
-    /// the store's indices nor computed from them alone.
+    /// Classifies the loads against the store's indices. Returns `None` if a load neither has the store's indices nor
+    /// is a broadcast or injective ([`is_injective`]).
     fn index_pattern(&self, store: Access<'_>) -> Option<OpPattern> {
         let mut pattern = OpPattern::Elementwise;
         let mut has_elementwise = false;
@@ -237,8 +237,8 @@ fn is_whole_axis(index: &Expr, reduced: &[VarId]) -> bool {
     !mentions || matches!(index, Expr::Var { .. })
 }
 
-/// Whether a block adds a product of two loads to the stored element, and each load lacks an index variable of the
-/// store: for example, `C[i, j] = C[i, j] + A[i, k] * B[j, k]`. Casts are ignored.
+/// Whether a block adds a product of two loads to the stored element, which is the left operand of the sum, and each
+/// load lacks an index variable of the store. For example, `C[i, j] = C[i, j] + A[i, k] * B[j, k]`. Casts are ignored.
 fn is_multiply_add(body: &Stmt, store: Access<'_>) -> bool {
     let Stmt::Store { value, .. } = body else { return false };
     let Expr::Binary { op: BinaryOp::Add, left, right } = without_casts(value) else { return false };

@@ -1,5 +1,5 @@
-//! Packing of a factor of a matrix product into a dense buffer, one tile at a time. `matmul` decides which factors are
-//! packed.
+//! Packing of a factor of a matrix product into a dense buffer, whole or one tile at a time. `matmul` decides which
+//! factors are packed.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};

@@ -2,8 +2,8 @@
 //! modulo the stride.
 //!
 //! Output `o` uses input `i` and tap `k` if `i * stride + k * dilation = o + padding`. All outputs with one remainder
-//! by the stride, a *phase*, use the same taps. Without phases, every output gathers over all taps, and the terms of
-//! the other phases' taps are multiplied by 0.
+//! by the stride, a *phase*, use the same taps. Without phases, every output sums over all taps, and the taps of the
+//! other phases are multiplied by 0.
 //!
 //! ```text
 //! for o, k:        out[o] += select((o + 1 - k) % 2 == 0, x[(o + 1 - k) // 2], 0) * w[k]
@@ -39,7 +39,8 @@ const MOST_PHASES: i64 = 16;
 pub struct Phased {
     /// The nest. If the stride does not divide an output extent, some of its iterations are outside of the result.
     pub nest: Nest,
-    /// The condition under which an iteration is inside the result; none if all are.
+    /// The condition under which an iteration is inside the result; none if the extents that are split are constant
+    /// multiples of their strides.
     pub condition: Option<Expr>,
     /// The number of phases.
     pub count: i64,
@@ -62,8 +63,9 @@ struct Meeting {
 }
 
 /// Splits a sum of products into phases. Loops that are split get new variables of `func`. `is_gathered` holds if the
-/// indices already select the taps of an output, so that no divisibility conditions are needed. Returns `None` if there
-/// are no phases, if a condition cannot be eliminated, or if the nest has a predicate or a checked index.
+/// indices already select the taps of an output, so that no divisibility conditions are needed. Returns `None` if the
+/// nest is no such sum, has a predicate or a checked index, has no phases, or has a condition that cannot be
+/// eliminated.
 pub fn by_phases(nest: &Nest, func: &mut PrimFunc, is_gathered: bool) -> Option<Phased> {
     let mut is_checked = false;
     parts(nest, &mut |part| is_checked |= matches!(part, Expr::Checked { .. }));
@@ -173,7 +175,8 @@ fn divided(nest: &Nest, scope: &mut Scope) -> Option<Vec<Divided>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Finds the taps that divisibility conditions select. Returns `None` if a condition has another form.
+/// Finds the taps that divisibility conditions select. Returns `None` if a condition has another form or a step that is
+/// not invertible, or if two different conditions select one tap.
 fn meetings(nest: &Nest, scope: &mut Scope, divided: &[Divided]) -> Option<Vec<Meeting>> {
     let mut conditions: Vec<(Expr, i64)> = Vec::new();
     parts(nest, &mut |part| {
@@ -205,7 +208,7 @@ fn inverse(step: i64, by: i64) -> Option<i64> {
 }
 
 /// Splits a loop of the result into one over the outputs of a phase and one over the phases. Returns the variable of
-/// the latter, and the condition that an output exists if the stride does not divide the extent.
+/// the latter, and the condition that an output exists unless the extent is a constant multiple of the stride.
 fn part(nest: &mut Nest, func: &mut PrimFunc, Divided { of, by }: Divided) -> Option<(VarId, Option<Expr>)> {
     let at = nest.loops.iter().position(|one| one.var == of)?;
     let Loop { extent, kind, .. } = nest.loops[at].clone();
@@ -246,7 +249,8 @@ fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: Var
 
 /// Attaches conditions to the factors: those that they had, the new ones, and bounds of indices that are no longer
 /// proved in range because of iterations outside of the outputs and taps. Each condition is attached to every factor
-/// that mentions all of its loops. Returns `None` if a condition fits neither factor.
+/// that mentions all of its loops. Returns `None` if the sum is not over products, or if a condition fits neither
+/// factor.
 fn guard_factors(nest: &mut Nest, func: &PrimFunc, new: Vec<Expr>) -> Option<()> {
     let reduction = nest.reduction()?;
     let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else { return None };
@@ -304,7 +308,8 @@ fn in_range(nest: &Nest, func: &PrimFunc, factor: Expr) -> Expr {
     conditions.into_iter().fold(factor, where_it_holds)
 }
 
-/// Removes the conditions from the factor and appends them to `conditions`.
+/// Removes the selections between a value and 0 from the factor, also inside casts; appends the conditions of those
+/// selections to `conditions`.
 fn bare(factor: &Expr, conditions: &mut Vec<Expr>) -> Expr {
     match factor {
         Expr::Cast { dtype, value } => bare(value, conditions).cast(*dtype),

@@ -40,7 +40,7 @@ pub enum Stride {
     Invariant,
     /// The address moves by this number of elements.
     Constant(i64),
-    /// The address moves in another way.
+    /// The address moves in another way, for example by a symbolic number of elements.
     Other,
 }
 

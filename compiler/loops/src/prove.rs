@@ -107,7 +107,7 @@ impl Scope {
         compound.iter().any(|atom| self.replace(dim, atom, steps, depth))
     }
 
-    /// Whether `dim >= 0` follows from the bounds of one of its atoms.
+    /// Whether `dim >= 0` is proved by replacing `atom` by its bounds or by the values of its cases.
     fn replace(&mut self, dim: &Dim, atom: &Atom, steps: &mut usize, depth: usize) -> bool {
         let (coefficient, rest) = take(dim, atom);
         let Some(rising) = self.sign(&coefficient) else { return false };

@@ -20,9 +20,9 @@ use std::cmp::Ordering;
 /// A ranking `ranks[…, i, …] = Σ_j select(key(j) precedes key(i), 1, 0)`: the position of each element in a stable sort
 /// of its row. The ranks of a row are a permutation.
 ///
-/// The comparison may have any form, because it is evaluated for every possible case of two keys and positions. The
-/// order is by value. A NaN is larger than all numbers, and -0 equals 0. Equal keys, and two NaNs, keep the order of
-/// their positions.
+/// The comparison may be any combination of comparisons, logical operations and selections, because it is evaluated for
+/// every possible case of two keys and positions. The order is by value. A NaN is larger than all numbers, and -0
+/// equals 0. Equal keys, and two NaNs, keep the order of their positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     /// The buffer of the ranks.
@@ -41,7 +41,8 @@ pub struct Ranking {
     pub is_descending: bool,
 }
 
-/// The order of the other element's key relative to the own key.
+/// The order of the other element's key relative to the own key. The own element is the ranked one, and
+/// the other element is the one at the reduction loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
     /// Both keys are numbers.
@@ -176,7 +177,8 @@ struct Reader<'e> {
 }
 
 impl Reader<'_> {
-    /// Returns the value in a case, 0 or 1 for `bool`. Returns `None` if it depends on anything other than the case.
+    /// Returns the value in a case, 0 or 1 for `bool`. Returns `None` if it depends on anything other than the case, or
+    /// contains another operation.
     fn value(&self, expr: &Expr, case: Case) -> Option<i64> {
         let truth = |expr: &Expr| self.value(expr, case).map(|value| value != 0);
         match expr {
@@ -275,7 +277,7 @@ fn is_nan(keys: Keys, other: bool) -> bool {
     }
 }
 
-/// Returns the order of the other key relative to the own one, or `None` if one is a NaN.
+/// Returns the order of the other key relative to the own one, or `None` if at least one is a NaN.
 fn order(keys: Keys) -> Option<Ordering> {
     match keys {
         Keys::Numbers(order) => Some(order),

@@ -40,7 +40,7 @@ pub struct Recurrence {
     pub carried: Option<Vec<Expr>>,
 }
 
-/// The stores of a nest in two cases: the first iteration of a loop and all others.
+/// The stores of a nest in the two cases of a condition: where it is true, and where it is false.
 struct Cases<'n> {
     /// The condition that selects the first store over the second; none if there is one store, which is then given
     /// twice.
@@ -99,8 +99,8 @@ struct Reader<'n> {
 }
 
 impl Reader<'_> {
-    /// Matches the nest as a scan along a loop. Returns `None` if it is no scan along this loop, and an error if it is
-    /// one that must stay in order.
+    /// Matches the nest as a scan along a loop. Returns `None` if it is no recurrence along this loop, and an error if
+    /// it is one that cannot be scanned, such as one with an operation that is not associative.
     fn along(&mut self, cases: &Cases<'_>, along: &Loop) -> Result<Option<Recurrence>, Declined> {
         let [one, other] = cases.stores;
         let (first, rest) = match cases.condition {
@@ -272,10 +272,10 @@ fn is_var(index: &Expr, var: VarId) -> bool {
     }
 }
 
-/// Whether values may be combined in any grouping. Integer operations are associative, and sums of floats are treated
-/// as such up to rounding. Products of floats are not: in order, factors after a 0 cannot overflow, while grouped
-/// separately they may, and `0 * Inf` is NaN. Nor are the minimum and maximum of floats, where a number after a NaN
-/// replaces it.
+/// Whether values may be combined in any grouping. Sums, products, minima, maxima, bitwise and logical operations of
+/// integers are associative, and sums of floats are treated as such up to rounding. Products of floats are not: in
+/// order, factors after a 0 cannot overflow, while grouped separately they may, and `0 * Inf` is NaN. Nor are the
+/// minimum and maximum of floats, where a number after a NaN replaces it.
 fn is_associative(combine: BinaryOp, dtype: DType) -> bool {
     match combine {
         BinaryOp::Add | BinaryOp::And | BinaryOp::Or => true,

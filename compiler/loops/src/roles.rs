@@ -170,10 +170,10 @@ fn role(in_result: bool, in_left: bool, in_right: bool) -> Result<Role, Declined
     }
 }
 
-/// Whether different values of the loops name different elements. Each loop other than K must occur in exactly one
-/// index, and the loops of an index must be the digits of one mixed-radix number; a single loop in an index may have
-/// any constant positive stride. For example, `[i * 4 + j, l]` with `j` of 4 iterations is injective, `[i + j, l]` is
-/// not.
+/// Whether different values of the loops other than K are proved to name different elements. K loops must occur in no
+/// index, each other loop in exactly one, and the loops of an index must be the digits of one mixed-radix number; a
+/// single loop in an index may have any constant positive stride. For example, `[i * 4 + j, l]` with `j` of 4
+/// iterations is injective, `[i + j, l]` is not.
 pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indices: &[Expr]) -> bool {
     let mut used: Vec<VarId> = Vec::new();
     for index in indices {

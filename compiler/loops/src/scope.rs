@@ -20,7 +20,8 @@ const MAX_LET_ATOMS: usize = 64;
 /// Integer expressions become [`Dim`]s in which each variable has a symbol. The symbol of a loop is the distance from
 /// the loop's start: for `i in range(2, n)`, `i` is `2 + symbol` and the symbol is in `0..n - 2`. So symbols are never
 /// negative, as [`Dim`] requires. A value that may be negative is an opaque atom. `int64` index arithmetic is assumed
-/// not to overflow. For narrower dtypes that is proved before a fact depends on it.
+/// not to overflow. For other dtypes that is proved before a fact depends on it, except in a scope for checks
+/// ([`Scope::for_checks`]).
 #[derive(Debug)]
 pub struct Scope {
     pub(crate) values: FxHashMap<VarId, Dim>,
@@ -30,7 +31,7 @@ pub struct Scope {
     pub(crate) opaque: Vec<(Expr, Dim)>,
     pub(crate) unknown: usize,
     renamed: Vec<(Name, Option<Expr>)>,
-    /// The symbols of the entered loops with their maximum values, outermost first.
+    /// The symbols of the entered loops, and of axes entered as loops, with their maximum values; outermost first.
     pub(crate) ranges: Vec<(Name, Dim)>,
     /// Dims that are known not to be negative.
     pub(crate) facts: Vec<Dim>,
@@ -39,7 +40,7 @@ pub struct Scope {
     pub(crate) nested: usize,
     /// The work that the outermost proof may still do, in dims.
     pub(crate) work: usize,
-    /// Whether arithmetic of dtypes narrower than `int64` may overflow.
+    /// Whether arithmetic of integer dtypes other than `int64` may overflow.
     pub(crate) wraps: bool,
     /// The results of proofs since the last change of the facts. The subexpressions of an expression often need the
     /// same proofs.
@@ -58,8 +59,8 @@ pub struct Mark {
 }
 
 impl Scope {
-    /// Creates the scope at the start of a function. Its symbols, and variables that are an extent of a parameter, are
-    /// not negative.
+    /// Creates the scope at the start of a function. The function's symbols, and variables that are an extent of a
+    /// parameter, are not negative.
     pub fn new(func: &PrimFunc) -> Scope {
         let mut extents: FxHashSet<VarId> = func.symbols.iter().copied().collect();
         for buffer in func.buffer_params() {

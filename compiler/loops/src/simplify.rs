@@ -101,7 +101,8 @@ impl Simplifying {
         map_stmt(&stmt, &mut |expr| substitute(expr, &|var| values.get(&var).cloned()))
     }
 
-    /// Removes the axes of one value. A block without axes and buffers is replaced by its body.
+    /// Removes the axes of extent 1 that are bound to their start, and a constant predicate. A block that is left
+    /// without axes, init and buffers is replaced by its body.
     fn block(&mut self, mut block: Block) -> Stmt {
         let fixed = |iter: &rx_tir::Iter| iter.extent.as_int() == Some(1) && iter.binding == iter.start;
         if block.iters.iter().any(fixed) {
@@ -175,7 +176,8 @@ fn square_root(value: f64, dtype: DType) -> Option<Expr> {
     Some(Expr::Float { value: root, dtype })
 }
 
-/// Normalizes an integer expression by way of a [`Dim`], unless that makes it longer.
+/// Normalizes an integer expression by way of a [`Dim`]. Returns it unchanged if the result is longer, or if the dim
+/// has an opaque expression as an atom.
 fn index(scope: &mut Scope, expr: Expr) -> Expr {
     let dtype = expr.dtype();
     let dim = scope.dim(&expr);

@@ -1,5 +1,5 @@
 //! *Sliding-window reductions*: convolutions, poolings and similar nests. The taps of a window are found in the
-//! indices: a tap is a reduction loop that is added to a loop of the result.
+//! indices: a tap is a reduction loop of constant extent that occurs in an index together with a loop of the result.
 //!
 //! For example, `out[o] = max over k of x[2 * o + k - 1]` slides with stride 2 and dilation 1. Windows of `k < 3`
 //! overlap, so neighbouring outputs share loads. Requires an unpredicated reduction with an initial value, and affine
@@ -40,9 +40,9 @@ pub struct WindowIndex {
     pub axis: VarId,
     /// The loop of the window.
     pub tap: VarId,
-    /// The distance from one window to the next, in elements; positive.
+    /// The increase of the index from one window to the next; positive.
     pub stride: i64,
-    /// The distance from one tap to the next, in elements; negative if the window is reversed.
+    /// The increase of the index from one tap to the next; negative if the window is reversed.
     pub dilation: i64,
 }
 
@@ -148,8 +148,9 @@ impl SlidingWindow {
         slides.into_iter().filter(|slide| self.taps.iter().any(|tap| tap.var == slide.tap)).collect()
     }
 
-    /// Returns the reduction loops that occur in an index together with a loop of the result, and the window indices
-    /// where the index is affine with constant coefficients, the one of the result's loop positive.
+    /// Returns the reduction loops that occur in an index of a load together with a loop of the result, and the window
+    /// indices: those of affine indices with constant coefficients for both loops, positive for the loop of the result.
+    /// Indices that contain a load are ignored.
     fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<WindowIndex>) {
         let mut indices: Vec<Expr> = Vec::new();
         expr.walk(&mut |part| {
@@ -185,9 +186,9 @@ impl SlidingWindow {
         (joined, slides)
     }
 
-    /// Expresses the value of `expr` as a function of the position alone, for `outputs` neighbours along the slide's
-    /// axis. Returns `None` if the value depends on the axis or tap in another way than by their position, if the axis
-    /// and the tap have different dtypes, or if neither an output nor a tap moves the position by 1.
+    /// Expresses `expr` by the position in place of the slide's axis and tap, for `outputs` neighbours along the axis.
+    /// Returns `None` if the value depends on the axis or tap in another way than by their position, if the axis and
+    /// the tap have different dtypes, or if neither an output nor a tap moves the position by 1.
     pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: WindowIndex, outputs: i64) -> Option<Shared> {
         let extent = |loops: &[Loop], var: VarId| loops.iter().find(|one| one.var == var).map(|one| one.extent.clone());
         let (taps, axis_extent) = (extent(&self.taps, slide.tap)?.as_int()?, extent(&self.axes, slide.axis)?);

@@ -85,7 +85,7 @@ fn held(dtype: DType) -> DType {
     }
 }
 
-/// The use of 4-bit dtypes in a function's expressions.
+/// Whether a function uses 4-bit dtypes, and the maximum nesting depth of its roundings to `float4_e2m1fn`.
 #[derive(Default)]
 struct Parts {
     has: bool,
@@ -213,7 +213,7 @@ fn count_bits(function: Intrinsic, dtype: DType, args: &[Expr]) -> Expr {
     };
     let dtype = computed(dtype);
     let args: Vec<Expr> = args.iter().map(low).collect();
-    // The count is computed in the byte, so it has the byte's dtype before the cast.
+    // The count of a 4-bit operand is computed in `uint8`, the dtype of its byte, before the cast.
     let own = if is_narrow { DType::UINT8 } else { dtype };
     let count = Expr::Call { function, dtype: own, args };
     match function {
@@ -222,7 +222,7 @@ fn count_bits(function: Intrinsic, dtype: DType, args: &[Expr]) -> Expr {
     }
 }
 
-/// Sign-extends or zero-extends the low 4 bits of an integer.
+/// Sign-extends (`int4`) or zero-extends the low 4 bits of an 8-bit integer.
 fn wrap(kind: Kind, value: Expr) -> Expr {
     let dtype = value.dtype();
     let number = |value| Expr::Int { value, dtype };
@@ -270,8 +270,8 @@ fn round(value: Expr) -> Expr {
     Expr::select(below(2.0), twice, Expr::select(below(4.0), nearest(held.clone()), half))
 }
 
-/// 2¹²⁶. Scaling by it aligns the exponents of `float32` and `float4_e2m1fn`: the code's bits are then the sign, the
-/// lowest exponent bits and the highest fraction bit of a `float32`.
+/// 2¹²⁶. Dividing a `float32` by it aligns the exponent with that of `float4_e2m1fn`: the code's bits are then the
+/// sign, the two lowest exponent bits and the highest fraction bit of the `float32`.
 const SCALE: f64 = 85_070_591_730_234_615_865_843_651_857_942_052_864.0;
 
 /// Encodes a `float32` that is a value of `float4_e2m1fn` as a `uint8` code.

@@ -3,7 +3,7 @@
 use rx_base::DType;
 use rx_tir::PrimFunc;
 
-/// The rewrites that are profitable on a device. They never change the results of a program.
+/// The rewrites that are profitable on a device. They change the results of a program at most by rounding.
 pub trait TargetInfo {
     /// Whether [`TargetInfo::can_schedule_as_one_kernel`] can return `true` for some function. If not, the lowering
     /// builds no candidates for it.

@@ -272,9 +272,9 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
 ///
 /// Every group of iterations of a choice starts from `init`, so `init` may be combined in several times, and must not
 /// replace a value that it is equal to: `(a ∘ b) ∘ a` must be `a ∘ b`. Commutative operations, such as a sum, are
-/// associative up to rounding, and are not tested. The result of a choice depends only on how the two sides of an
-/// element compare. Three sides have at most three different values, and NaN if the condition tests for it, so all
-/// cases can be enumerated.
+/// associative up to rounding, and are not tested; other operations are rejected. The result of a choice depends only
+/// on how the two sides of an element compare. Three sides have at most three different values, and NaN if the
+/// condition tests for it, so all cases can be enumerated.
 fn is_associative(parts: &[TupleElement]) -> bool {
     let is_operation = |part: &&TupleElement| part.operation.is_some();
     if !parts
@@ -296,9 +296,9 @@ fn is_associative(parts: &[TupleElement]) -> bool {
         && triples.into_iter().all(|(a, b, c)| both(both(a, b), c) == both(a, both(b, c)))
 }
 
-/// Whether the combiner is commutative: all parts choose a side, and the choice does not depend on the order of the
-/// sides. Iterations may then be combined in any order. This holds for a maximum with its index if the smaller index
-/// wins a tie, and not if the first one that is seen wins.
+/// Whether all parts choose a side, and the choice does not depend on the order of the sides. Iterations may then be
+/// combined in any order. This holds for a maximum with its index if the smaller index wins a tie, and not if the first
+/// one that is seen wins.
 pub fn commutes(parts: &[TupleElement]) -> bool {
     let chosen: Vec<&TupleElement> = parts.iter().filter(|part| part.operation.is_none()).collect();
     let Some(Cases { count, table }) = Cases::of(&chosen).filter(|_| chosen.len() == parts.len()) else { return false };

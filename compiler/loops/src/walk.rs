@@ -113,7 +113,8 @@ fn rewrite_block(rewrite: &mut dyn Rewrite, scope: &mut Scope, func: &PrimFunc, 
     Stmt::Block(Box::new(rewritten))
 }
 
-/// Rewrites an expression, operands first. Inside a branch of a selection, the scope contains its condition.
+/// Rewrites an expression, operands first. In the branches of a selection and the right operand of `and` and `or`, the
+/// scope contains the condition under which they are evaluated.
 pub(crate) fn rewrite_expr(rewrite: &mut dyn Rewrite, scope: &mut Scope, expr: &Expr, site: Site) -> Expr {
     let mut part = |scope: &mut Scope, expr: &Expr| rewrite_expr(rewrite, scope, expr, site);
     let rebuilt = match expr {

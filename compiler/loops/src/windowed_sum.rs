@@ -28,7 +28,7 @@ const MOST_TAPS: i64 = 128;
 /// condition is false, `A` counts as 0 and is not loaded.
 ///
 /// All expressions are `int64` over the function's scalars. All elements that are read or written are proved to be in
-/// their buffers. All three buffers have the dtype `float32`.
+/// their buffers, except from [`crate::schedule_unguarded`]. All three buffers have the dtype `float32`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowedSum {
     /// The axes of independent sums, outermost first. The last one has stride 1 in `C`, stride 0 or 1 in `B`, and
@@ -51,7 +51,7 @@ pub struct WindowedSum {
     pub site: Site,
 }
 
-/// The address of an element.
+/// The address of the element at the first values of all axes and taps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The buffer.

@@ -89,7 +89,8 @@ impl KernelBuilder {
         of_dim(dim, &mut |symbol, value| self.symbol(symbol, value))
     }
 
-    /// Returns the scalar parameter for a symbol, or for an opaque value that the caller computes.
+    /// Returns the scalar parameter for a symbol, or for an opaque value that the caller computes. Adds it if there is
+    /// none yet.
     fn symbol(&mut self, symbol: Name, value: &Dim) -> Expr {
         if let Some(var) = self.symbols.get(&symbol) {
             return self.func.var_expr(*var);

@@ -7,8 +7,8 @@ use crate::stmt::Stmt;
 use rx_base::name::NameMap;
 use rx_base::{Dim, Name};
 
-/// The cost of a function, over the names of its parameters and symbols. A field is `None` if some extent does not
-/// follow from those.
+/// The cost of a function, over the names of its parameters and symbols. A field is `None` if an extent that it depends
+/// on does not follow from those.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
     /// The number of arithmetic operations in stored and `let` values. Indices of accesses, conditions and `init` are

@@ -27,7 +27,7 @@ struct Loop {
 /// Initializes the reductions that may have no iterations. Before the loops of each, a statement stores the initial
 /// values under the condition that one of the reduction loops is empty. The loops are those of the largest perfect nest
 /// around the block without loops over threads. Reductions that cannot be empty do not change, and neither do those
-/// whose initialization or other loops depend on the reduction loops.
+/// whose init, predicate or loop extents depend on the reduction loops, or whose init contains other statements.
 pub fn begin_empty_reductions(func: &PrimFunc) -> PrimFunc {
     begin_empty_reductions_of(func, &|_| true)
 }
@@ -69,7 +69,7 @@ fn nest<'s>(mut stmt: &'s Stmt, loops: &mut Vec<Loop>) -> Option<&'s Block> {
 
 /// Builds the statement that initializes the block's elements if one of its reduction loops is empty. Returns `None` if
 /// none can be empty, if the init, the predicate or the extent of a loop depends on the reduction loops, or if the init
-/// is not a single statement.
+/// contains other statements.
 fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let reduced: Vec<&Expr> = reduced.map(|iter| &iter.binding).collect();

@@ -6,7 +6,8 @@ use rx_base::DType;
 
 /// Whether [`evaluate_index`] can evaluate an integer or `bool` expression, given values of the variables that
 /// `has_value` accepts. Each of its variables must be one of them, and an integer or `bool`. The expression must have
-/// no loads and no `uint64`, and only float operations of `float32` and `float64` that all devices round alike. The
+/// no loads and no `uint64`, and only float operations of `float32` and `float64` that the host computes as devices do:
+/// negation, `+`, `-`, `*`, `/`, minimum, maximum, `ceil`, `floor`, `trunc`, `log2`, `sqrt`, casts and selections. The
 /// evaluation may still overflow, divide by zero or fail an index check.
 pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     expr.all(&|part| {
@@ -23,9 +24,10 @@ pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
 }
 
 /// Evaluates an integer or `bool` expression. Results wrap in dtypes narrower than 64 bits. Returns `None` if a
-/// variable has no value, on overflow in 64 bits, on division by zero, for an index that fails its check, for a float
-/// of magnitude 2⁵³ or more, and for operations that the host does not compute, such as loads. `and`, `or` and
-/// selections short-circuit: an operand that does not matter is not evaluated.
+/// variable has no value, on overflow in 64 bits other than of a left shift, on division by zero, for an index that
+/// fails its check, for a cast to an integer of a NaN or of a float of magnitude 2⁵³ or more, and for operations that
+/// the host does not compute, such as loads. `and`, `or` and selections short-circuit: an operand that does not matter
+/// is not evaluated.
 pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
     let value = |expr: &Expr| evaluate_index(expr, value_of);
     let exact = match expr {
@@ -63,8 +65,8 @@ pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> O
     Some(expr.dtype().wrap(exact))
 }
 
-/// Computes an operation on two integers, before wrapping. Returns `None` on overflow in 64 bits and on division by
-/// zero.
+/// Computes an operation on two integers, before wrapping. Returns `None` on division by zero, and on overflow in 64
+/// bits, except of a left shift.
 fn integer_operation(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     match op {
         BinaryOp::Add => a.checked_add(b),
@@ -81,7 +83,7 @@ fn integer_operation(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::BitAnd => Some(a & b),
         BinaryOp::BitOr => Some(a | b),
         BinaryOp::BitXor => Some(a ^ b),
-        // Shifting by the width or more leaves 0, or the sign for a right shift.
+        // Shifting by 64 or more, or by a negative amount, leaves 0, or the sign for a right shift.
         BinaryOp::ShiftLeft => Some(u32::try_from(b).ok().and_then(|by| a.checked_shl(by)).unwrap_or(0)),
         BinaryOp::ShiftRight => Some(a >> u32::try_from(b).unwrap_or(63).min(63)),
     }

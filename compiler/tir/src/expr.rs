@@ -570,8 +570,9 @@ fn fits(value: i64, dtype: DType) -> bool {
     }
 }
 
-/// Folds an integer operation on two constants (except of `uint64`), or an identity such as `x + 0` or `x * 1`.
-/// Returns `None` if it is neither, if the result does not fit the dtype, or if the constant divisor is not positive.
+/// Folds `+`, `-`, `*`, a division, a remainder, `min` or `max` of two integer constants (except of `uint64`), or an
+/// identity such as `x + 0` or `x * 0`. Returns `None` if it is neither, if the result does not fit the dtype, or if
+/// the divisor of two constants is not positive.
 fn fold(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Expr> {
     use BinaryOp::*;
     let dtype = left.dtype();

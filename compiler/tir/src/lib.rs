@@ -17,8 +17,8 @@
 //! - A parameter that the body neither reads nor writes (`Param::Handle`, a `T.handle` without `T.match_buffer`) gets
 //!   no argument. `rx-lower` keeps the tensor of that parameter unchanged: for an output that is new memory, zeros, or
 //!   the argument that it shares memory with.
-//! - Printing and reading back gives the same function, up to the numbering of variables and buffers, and without index
-//!   checks and source positions.
+//! - Printing and reading back gives the same function, up to the names and numbering of variables and buffers, and
+//!   without index checks, layout permutations and source positions.
 //! - After `spmd`, no statement is a barrier or an all-reduce: a loop over all threads is between two barriers, and the
 //!   code outside of such loops is uniform, the same for all threads of a block. A body without barriers whose threads
 //!   read shared memory that others wrote gets the implied ones, as in TVM. Each launch of a function is one body of
@@ -29,9 +29,9 @@
 //! - A buffer of the scope `Fragment` belongs to a warp. An operation of the whole warp on it is a nest over its
 //!   elements, under a loop over threads whose first thread of each warp executes it. Only the device's schedule rule
 //!   knows which thread holds an element.
-//! - A reduction without iterations yields its initial value. The interpreter and the schedules call
-//!   `begin_empty_reductions` for that; TVM initializes a reduction in its first iteration, and CUDA C initializes it
-//!   before the loops.
+//! - A reduction without iterations yields its initial value. For that, the interpreter and the CPU schedules call
+//!   `begin_empty_reductions`, and the CUDA back end calls `begin_empty_reductions_of` for the reductions that it does
+//!   not accumulate in a variable. TVM initializes a reduction in its first iteration.
 
 pub mod bind;
 pub mod builder;

@@ -1,8 +1,8 @@
 //! Printing of functions as TVMScript, in the syntax of TVM 0.27.
 //!
-//! The printed text reads back as the same function, up to the numbering of variables and buffers. For that, constants
-//! carry their dtypes wherever Python would give them another one, and names are made unique in their scopes. Index
-//! checks ([`Expr::Checked`]) and source positions are not printed.
+//! The printed text reads back as the same function, up to the names and numbering of variables and buffers. For that,
+//! constants carry their dtypes wherever Python would give them another one, and names are made unique in their scopes.
+//! Index checks ([`Expr::Checked`]) and source positions are not printed.
 
 mod expr;
 mod names;
@@ -192,8 +192,8 @@ impl<'f> Printer<'f> {
         buffer.shape.iter().any(mentions) || buffer.strides.iter().flatten().any(mentions)
     }
 
-    /// Returns the arguments of a declaration: `(n, T.int64(4)), "float32", scope="local"`. Extents that mention one of
-    /// `later` are in quotes, since those variables are parameters further right.
+    /// Returns the arguments of a declaration: `(n, T.int64(4)), "float32", scope="local"`. Extents and strides that
+    /// mention one of `later` are in quotes, since those variables are parameters further right.
     fn declaration(&self, id: BufferId, later: &[VarId]) -> String {
         let buffer = self.func.buffer(id);
         let dim = |expr: &Expr| {

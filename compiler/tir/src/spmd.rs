@@ -13,9 +13,9 @@
 //! loops again.
 //!
 //! Uniform loops and conditions around barriers, and stores of uniform values to private buffers, are executed once per
-//! block. A private buffer that differs between threads and is allocated around a barrier becomes an array over
-//! the threads. If a store to shared or global memory has one address for all threads of an axis, only the thread with
-//! index 0 executes it.
+//! block. A private buffer that differs between threads and is allocated around a barrier becomes an array over the
+//! threads. If neither the address of a store to shared or global memory nor the branches around it depend on an axis,
+//! only the threads with index 0 along the axis execute it.
 //!
 //! Requires a constant number of threads, and uniform loops and conditions around barriers. Guarantees that no barriers
 //! and all-reduces are left.

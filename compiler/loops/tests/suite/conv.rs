@@ -1,5 +1,5 @@
-//! Scheduled functions compute the same results as the originals: convolutions of every kind. Their accesses are proved
-//! in range.
+//! Scheduled functions compute the same results as the originals: two-dimensional convolutions with groups, strides,
+//! dilation and padding. Their accesses are proved in range.
 
 use crate::support;
 
@@ -180,7 +180,7 @@ proptest! {
         let scheduled = schedule(&func);
         prop_assert_eq!(&wanted, &support::outcome(&support::as_func(&scheduled), &dims, 3), "{:#?}", scheduled.steps);
         prop_assert_eq!(&wanted, &support::outcome(&explicit_loops(&simplify(&func)), &dims, 3));
-        // The weights have rows, the windows have columns, and there is a sum.
+        // With several output channels, positions and taps, the convolution is one product.
         let out = |at: usize| {
             (spec.size[at] + 2 * spec.padding - (spec.kernel[at] - 1) * spec.dilation - 1) / spec.stride + 1
         };

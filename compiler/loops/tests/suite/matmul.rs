@@ -128,7 +128,8 @@ proptest! {
         let scheduled = schedule(&func);
         let steps = support::as_func(&scheduled);
         prop_assert_eq!(support::outcome(&func, &dims, 5), support::outcome(&steps, &dims, 5), "{:#?}", scheduled.steps);
-        // Factors that are matrices in memory are scheduled as one product if M or N, and K, have several iterations.
+        // Factors that are matrices in memory are scheduled as one product if M or N, and K, have several iterations,
+        // and if each batch axis of several iterations occurs in a factor.
         let plain = matches!(spec.prologue, (Prologue::Nothing, Prologue::Nothing));
         let repeated = spec.batch.iter().any(|axis| axis.0 > 1 && !axis.1 && !axis.2);
         let longer = |at: usize, extent: i64| extent > 1 || spec.symbolic[at];
@@ -139,7 +140,7 @@ proptest! {
     }
 }
 
-/// Builds `out[b, h, s, t] = Σ query[b, s, h, d] * key[b, t, h // shared, d]`.
+/// Builds `out[b, h, s, t] = Σ query[b, s, h, d] * key[b, t, h // 3, d]`.
 #[test]
 fn heads_that_share_a_key_are_rows_of_one_product() {
     let mut builder = KernelBuilder::new(name("scores"));

@@ -80,7 +80,8 @@ fn expr(index: &Index, i: &Expr, j: &Expr, n: &Expr) -> Expr {
     }
 }
 
-/// Builds `values[i, j] = index`, `out[i, j] = data[index]`, with arithmetic of a dtype.
+/// Builds `values[i, j] = index` and `out[i, j] = data[index]`, with a read of the form `reading` and arithmetic of a
+/// dtype.
 fn build(index: &Index, reading: Reading, dtype: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("gather"));
     let n = Dim::symbol(name("n"));
@@ -193,7 +194,7 @@ fn usual_index_maps_are_proved() {
     assert_eq!(checked(&["n*2"], &["n"], |v, _| vec![v[0].clone() * two(2) + two(1)]), 0);
     // Reversed indices.
     assert_eq!(checked(&["n"], &["n"], |v, s| vec![s("n") - two(1) - v[0].clone()]), 0);
-    // An index one past the end is not proved.
+    // An index that may be past the end is not proved.
     assert_eq!(checked(&["n"], &["n"], |v, _| vec![v[0].clone() + two(1)]), 1);
     assert_eq!(checked(&["n"], &["m"], |v, _| vec![v[0].clone()]), 1);
 }

@@ -59,7 +59,7 @@ struct Access {
     threads: Vec<VarId>,
 }
 
-/// For each axis, the difference between the indices of two neighbouring threads; `None` if it is not constant.
+/// For each axis, the difference between the indices of two neighbouring threads; `None` if it is not known.
 type Steps = Vec<Option<Dim>>;
 
 /// The strides of a buffer's accesses along one loop over threads.
@@ -169,7 +169,8 @@ impl Accesses<'_> {
         moves.into_iter().filter(|(_, moves)| moves.are_crossed()).map(|((buffer, _), _)| buffer).collect()
     }
 
-    /// Returns the difference between the next thread's index and this thread's; `None` if it is not constant.
+    /// Returns the difference between the next thread's index and this thread's; `None` if the index has no symbolic
+    /// form or uses a variable of `unread`.
     fn step(&self, index: &Expr, thread: VarId) -> Option<Dim> {
         if self.unread.iter().any(|var| index.uses(*var)) {
             return None;
@@ -278,7 +279,7 @@ impl Placer<'_> {
     }
 
     /// Executes the statement in the first thread of each warp: under a new loop over `threadIdx.x`, if its index is a
-    /// multiple of 32. Without any such loop in the function, the statement does not change.
+    /// multiple of 32. If no such loop of the function has a constant extent above 1, the statement does not change.
     fn by_first_lane(&mut self, stmt: Stmt) -> Stmt {
         let Some((tag, extent)) = self.lanes else { return stmt };
         let int = |value| Expr::Int { value, dtype: DType::INT32 };

@@ -244,8 +244,8 @@ impl Splitter<'_> {
         Ok(vec![Part::Once(self.with_buffers(vec![buffer], parts))])
     }
 
-    /// Spills a value to a per-thread buffer, since the memory that it reads may change after the next barrier. Returns
-    /// the buffer and the store.
+    /// Spills a value to a per-thread buffer, since it is too large to repeat, or reads memory that may change after
+    /// the next barrier. Returns the buffer and the store.
     fn kept(&mut self, var: VarId, value: Expr) -> (BufferId, Stmt) {
         let extents = self.many().map(|axis| int(axis.extent)).collect();
         let buffer = self.new_buffer(self.func.var(var).name, value.dtype(), extents, Scope::Local);
@@ -317,8 +317,8 @@ impl Splitter<'_> {
     }
 
     /// Rewrites a statement of per-thread code and removes its loops over threads. If neither the indices of a store to
-    /// shared or global memory nor the branches around it depend on an axis, only the thread with index 0 along that
-    /// axis stores. `control` is the set of axes along which threads diverge in reaching the statement.
+    /// shared or global memory nor the branches around it depend on an axis, only the threads with index 0 along that
+    /// axis store. `control` is the set of axes along which threads diverge in reaching the statement.
     fn alone(&mut self, stmt: &Stmt, control: Axes) -> Outcome<Stmt> {
         Ok(match stmt {
             Stmt::Seq(parts) => {
@@ -431,9 +431,9 @@ impl Splitter<'_> {
         Ok(named.into_iter().rev().fold(made, around))
     }
 
-    /// Joins the pieces to one statement. Per-thread pieces between two barriers become one loop over threads, unless a
-    /// piece reads shared or global memory that an earlier piece of the loop writes, or writes memory that one reads or
-    /// writes. There the loop is split, where TVM inserts a barrier, too.
+    /// Joins the pieces to one statement. Adjacent per-thread pieces become one loop over threads, unless a piece reads
+    /// shared or global memory that an earlier piece of the loop writes, or writes memory that one reads or writes.
+    /// There the loop is split, where TVM inserts a barrier, too.
     fn assembled(&mut self, parts: Vec<Part>) -> Stmt {
         let mut made = Vec::new();
         let mut group: Vec<Stmt> = Vec::new();
