@@ -73,6 +73,9 @@ fn uses(module: &Module) -> NameMap<Option<Counts>> {
         walk::each_part(&function.body, &mut |expr| match &expr.kind {
             ExprKind::Global(function) => *named.entry(*function).or_default() += 1,
             ExprKind::Call(call) => {
+                if let Callee::Global(function) = &call.callee {
+                    *named.entry(*function).or_default() += 1;
+                }
                 if let Some((_, passed)) = Passed::of(call) {
                     let counts = (passed.arguments.len(), passed.scalars.len());
                     calls.entry(passed.function).or_default().push(counts);

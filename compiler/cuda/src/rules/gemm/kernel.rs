@@ -372,7 +372,7 @@ pub(crate) fn finish_element(
     let initial = match &problem.initial {
         Initial::Zero => None,
         Initial::Value(value) => Some(kernel.assigned(value, dtype)?),
-        Initial::ImageCache => {
+        Initial::Existing => {
             let place = kernel.place(problem.buffer, &problem.indices)?;
             Some(types::from_storage(dtype, &place))
         }

@@ -61,13 +61,13 @@ pub(crate) enum Initial {
     /// A value that may depend on the loops of the result.
     Value(Expr),
     /// The value that the result's element already has, because the reduction has no init.
-    ImageCache,
+    Existing,
 }
 
 impl Initial {
     fn of(init: Option<&Expr>) -> Initial {
         match init {
-            None => Initial::ImageCache,
+            None => Initial::Existing,
             Some(Expr::Float { value, .. }) if *value == 0.0 => Initial::Zero,
             Some(Expr::Int { value: 0, .. }) => Initial::Zero,
             Some(value) => Initial::Value(value.clone()),
