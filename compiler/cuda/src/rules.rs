@@ -122,8 +122,8 @@ pub struct Target {
     /// Whether `float32` matrix products may use the TF32 tensor cores, whose factors have 10 fraction bits. The
     /// factors are rounded, except that `wgmma` (`sm_90a`) truncates those that it reads from shared memory.
     pub tf32: bool,
-    /// The number of multiprocessors of the device. Where it can, a rule chooses tile sizes that give every
-    /// multiprocessor work.
+    /// The number of multiprocessors of the device. Some rules choose sizes by it, so that every multiprocessor has
+    /// work: for example, `gemm` the sizes of its tiles.
     pub units: u32,
 }
 

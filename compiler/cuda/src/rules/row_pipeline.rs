@@ -51,7 +51,8 @@ pub(super) struct Axis {
 pub(super) enum Kind {
     /// A value of each element.
     Element,
-    /// A value of the row, computed from other values of the row.
+    /// A value of the row that is not computed from its elements, but from other values of the row, and from loads that
+    /// are the same for the whole row.
     Row,
     /// A value of the row: `combine(init, value of every element)`.
     Reduction { combine: Combine, init: Expr },
@@ -97,8 +98,8 @@ pub(super) struct Stage {
     pub(super) value: Expr,
     /// The variable by which other stages use the value.
     pub(super) var: VarId,
-    /// The variable of the value that is combined with the own one: another thread's partial result, or in a tuple
-    /// reduction the value of an element.
+    /// The variable of the value that is combined with the own one: in a reduction another thread's partial result, in
+    /// a tuple reduction also the value of an element, and in a scan the right operand.
     pub(super) other: VarId,
 }
 
@@ -109,7 +110,7 @@ pub(super) struct Target {
     pub(super) element: Affine,
     /// Its linear index in the buffer, row-major.
     pub(super) index: Expr,
-    /// The buffer's dtype.
+    /// The dtype of the value: that of the buffer, or of the let variable.
     pub(super) dtype: DType,
     /// Whether it is stored: its buffer is a parameter or is used by other kernels, and no later stage overwrites it.
     /// Let values and scans are never stored themselves.
@@ -158,7 +159,7 @@ pub(super) struct Stages {
     pub(super) kept: Vec<BufferId>,
     /// The analyzer context of the loops, with which extents and indices become expressions.
     pub(super) scope: Scope,
-    /// Whether all linear indices fit in 32 bits.
+    /// Whether all linear indices are known to fit in a 32-bit `int`, with a margin for indices beyond the end.
     pub(super) is_small: bool,
 }
 
@@ -203,8 +204,8 @@ impl Stages {
         })
     }
 
-    /// Groups the stages into loops over the columns and values of the row. A stage that needs the result of a
-    /// reduction or scan of the current loop begins a new one.
+    /// Groups the stages into loops over the columns and values of the row. A value of the row ends the current loop. A
+    /// stage that needs the result of a reduction or scan of the current loop begins a new one.
     pub(super) fn items(&self) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -249,7 +250,8 @@ pub(super) fn product(axes: &[Axis]) -> Expr {
 /// rows): enough to occupy any device. Longer rows have longer parts, along which the block loops.
 pub(super) const MANY_BLOCKS: i64 = 1024;
 
-/// Whether a statement of a task binds loops to threads itself. Only the `threads` rule takes such statements.
+/// Whether a statement of a task binds loops to threads or blocks itself. Only the `threads` rule takes such
+/// statements.
 pub(super) fn has_threads(task: &Task<'_>, at: usize) -> bool {
     let is_thread = |part: &Stmt| matches!(part, Stmt::For { kind: rx_tir::LoopKind::ThreadBinding(_), .. });
     task.statements.get(at).is_some_and(|statement| statement.stmt.any(&is_thread))

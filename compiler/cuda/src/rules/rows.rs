@@ -15,11 +15,11 @@
 //!
 //! Requires: statements that the fused row pipeline can take ([`super::row_pipeline`]), at least one of them a
 //! reduction; no matrix product, no rows of one element, and no small windows (rows of at most 64 elements over several
-//! axes). `rows` schedules rows whose elements are contiguous in memory. `columns` schedules reductions along leading
-//! axes: neighbouring rows are contiguous, so neighbouring threads have neighbouring rows.
+//! axes). `columns` schedules strided rows, such as those of reductions along leading axes: more reads are contiguous
+//! from row to row than along a row, so neighbouring threads have neighbouring rows. `rows` schedules the others.
 //!
-//! Guarantees: values that several loops over a row need stay in registers as far as they fit; only the rest is read
-//! again.
+//! Guarantees: values that several loops over a row need stay in registers as far as they fit; only the others are read
+//! or computed again.
 //!
 //! In `rows`, a row of at most 1024 elements has some lanes of a warp, a longer one a block. If the length is symbolic,
 //! the schedule has a kernel for each of the two and for each vector width ([`super::row_pipeline::vectors`]). At the
@@ -40,14 +40,14 @@ use rx_loops::Multiples;
 use rx_tir::{Expr, VarId};
 use std::rc::Rc;
 
-/// The rule `rows`: rows whose elements are contiguous in memory.
+/// The rule `rows`: rows that are not strided (`is_strided`); usually their elements are contiguous in memory.
 pub(super) const RULE: Rule = Rule {
     name: "rows",
     summary: "Reductions along contiguous rows, with elementwise statements: a warp or a block reads a row once.",
     take: take_rows,
 };
 
-/// The rule `columns`: rows whose elements are strided, while the elements of neighbouring rows are contiguous.
+/// The rule `columns`: rows that are strided (`is_strided`), while the elements of neighbouring rows are contiguous.
 pub(super) const COLUMNS: Rule = Rule {
     name: "columns",
     summary: "Reductions along leading axes: neighbouring threads have neighbouring rows.",
@@ -58,7 +58,8 @@ pub(super) const COLUMNS: Rule = Rule {
 const MOST_IN_WARP: i64 = 1024;
 
 /// The 32-bit registers per thread that may hold elements of a row: in blocks of up to 512 threads, where a thread may
-/// have 128 registers, and in larger blocks, where it may have 64.
+/// have 128 registers, and in larger blocks, where it may have 64. `columns` uses the second number, for rows of
+/// constant length.
 const MOST_KEPT: (i64, i64) = (64, 32);
 
 /// The number of threads of a block whose rows each have some lanes of a warp ([`Layout::Warps`]).
@@ -75,7 +76,8 @@ const LONG_BLOCK: i64 = 256;
 /// The number of threads per multiprocessor that hides memory latency if each has several loads in flight.
 const THREADS_OF_UNIT: i64 = 512;
 
-/// The targeted number of elements per thread in a block that computes one row.
+/// The targeted number of elements per thread in a block that computes one row, and in registers in the rule `columns`
+/// if the row length is symbolic.
 const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -123,7 +125,7 @@ fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch: Vec::new(), note })
 }
 
-/// Chooses the threads for rows of a constant length.
+/// Chooses the threads for rows of a constant length in the rule `rows`, and the distribution of elements over them.
 fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, Lanes) {
     let width = way.width();
     let groups = groups_of(length, width);
@@ -208,7 +210,7 @@ fn ways_of_rows(stages: &Stages, units: i64) -> Vec<Way> {
     if ways.iter().all(is_enough) { ways } else { vec![plain] }
 }
 
-/// Chooses the threads for rows whose neighbours are contiguous.
+/// Chooses the threads for strided rows, and the distribution of elements over them.
 fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
     let wide = way.width();
     let length = stages.row_length().as_int();

@@ -9,9 +9,9 @@
 //!          kernel 2 scans each part, beginning with the combined values of the parts before it
 //! ```
 //!
-//! Requires a recurrence (`rx_loops::Recurrence`) with an associative operation; statements before and after it are
-//! element stages. Guarantees that every element is loaded once, or twice if a row is split, and the same order of
-//! combination in every run.
+//! Requires a recurrence (`rx_loops::Recurrence`), whose operation is associative and commutative; statements before
+//! and after it are element stages. Guarantees that every element is loaded once, or twice if a row is split, and the
+//! same order of combination in every run.
 
 mod kernel;
 
@@ -43,7 +43,8 @@ const FEW_BLOCKS: i64 = 64;
 /// contiguous rows, 2048 for strided ones.
 const LONG_ROW: (i64, i64) = (32_768, 2048);
 
-/// Minimum length of a part of a row, in elements: 4096 for contiguous rows, 256 for strided ones.
+/// Targeted minimum length of a part of a row, in elements: 4096 for contiguous rows, 256 for strided ones. Rounding up
+/// the number of parts can make them shorter.
 const LEAST_PART: (i64, i64) = (4096, 256);
 
 /// Number of blocks that keep a device busy.
@@ -197,7 +198,8 @@ fn is_apart(stages: &Stages, scan: usize) -> bool {
     enough && element.stride(row.var).as_constant() == Some(1)
 }
 
-/// Returns the plan of a row for lanes of a warp. `values` is the maximum number of elements that a thread has at once.
+/// Returns the threads and elements of rows that lanes of a warp scan. `values` is the maximum number of elements that
+/// a thread has at once.
 fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let (lanes, chunks) = match length {
@@ -211,7 +213,7 @@ fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, multiples, side: None })
 }
 
-/// Returns the plan of a row for a block.
+/// Returns the threads and elements of rows that each a block scans.
 fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let threads = match stages.row_length().as_int() {
@@ -222,7 +224,8 @@ fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, multiples, side: None })
 }
 
-/// Returns the plan of strided rows: 32 neighbouring rows for each block, and some threads for each row.
+/// Returns the threads and elements of strided rows: 32 neighbouring rows for each block, and some threads for each
+/// row.
 fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
     let rows = stages.row_count().as_int();
     let parts = match (rows, stages.row_length().as_int()) {

@@ -5,16 +5,18 @@
 //! for i, a:    Y[i, R[i, a]] = X[i, a]
 //!   →  rows that fit in shared memory: bitonic sort, several short rows for each block
 //!      longer rows: bitonic sort of tiles, then merges of 8 sorted runs each, then the stores
-//!      top-k with small k: bitonic sort of tiles, of which each keeps its first k elements, then a sort of these
+//!      longer rows, top-k with small constant k: bitonic sort of tiles, of which each keeps its first k elements,
+//!          then a sort of these
 //! ```
 //!
 //! Requires that the ranks are used by the second statement only. Equal keys are ordered by their positions, so the
 //! order is unique, and sorting gives the same result as counting. Whether an expression counts ranks is decided by
 //! enumerating its cases (`rx_loops::Ranking`).
 //!
-//! Keys are converted to unsigned integers of the same order and sorted together with their positions; the stored
-//! values are loaded again from these positions. When 8 runs are merged, an element's position is its position in its
-//! own run plus the number of elements before it in each other run, which a binary search finds.
+//! Keys are converted to unsigned integers of the same order (of the reverse order to sort descending) and sorted
+//! together with their positions; the stored values are loaded again from these positions. When 8 runs are merged, an
+//! element's position is its position in its own run plus the number of elements before it in each other run, which a
+//! binary search finds.
 //!
 //! Reference: K. E. Batcher, "Sorting networks and their applications", 1968 (bitonic sort).
 
@@ -173,7 +175,8 @@ impl Stores {
         Ok(Stores { stmt, taken })
     }
 
-    /// Declines a store if two elements may be stored to the same place, or if it overwrites memory that is read.
+    /// Declines a store if it may store two elements to the same place, or if it or the ranking's key reads a buffer
+    /// that the statement writes (`written`).
     fn check(ranking: &Ranking, store: &Stmt, written: &[BufferId]) -> Result<(), Declined> {
         let Stmt::Store { indices, value, .. } = store else {
             return Err(Declined::because("requires element stores only; found another statement"));
@@ -222,7 +225,8 @@ fn rank_of(stmt: &Stmt, ranks: BufferId) -> Option<Vec<Expr>> {
 }
 
 /// Maps the loops of the stores to those of the ranking, by their positions in the indices of the ranks. `None` if an
-/// index is neither a loop nor the same constant, if the extents of two loops differ, or if a loop is left over.
+/// index is neither a loop nor the same constant, if the extents of two loops differ, or if a loop is used twice or
+/// left over.
 fn names(
     task: &Task<'_>,
     ranking: &Ranking,

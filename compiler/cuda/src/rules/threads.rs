@@ -13,7 +13,7 @@
 //! Requires loops from 0 whose extents the host can evaluate, constant upper bounds of the extents of `threadIdx`,
 //! sizes within CUDA's limits (1024 threads per block), and no two threads that race on an element: a statement in
 //! which several threads store different values to one element has another result when threads run one after the other,
-//! as on the other devices, and is declined (`races`).
+//! as on the other devices. `races` declines the races that it recognizes.
 //!
 //! Guarantees, as TVM does: all loops bound to one axis share one thread index; threads beyond the extent of a loop
 //! skip it; buffers of scope `local` and `shared` are shrunk to the region that a thread or a block accesses; a barrier
@@ -63,8 +63,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let mut launch = Launch::default();
     launch.read(&first.stmt, (&uniform, &first.host_loops))?;
     Declined::when(launch.axes.is_empty(), "requires loops bound to threads; found none")?;
-    // The loop over a grid of one block may have been removed as a unit loop. Without loops over blocks, the following
-    // statements that bind loops to threads only belong to the same kernel.
+    // The loop over a grid of one block may have been removed as a unit loop. So if the first statement has no loop
+    // over blocks and no guard, such statements after it belong to the same kernel if they bind loops to threads.
     let mut taken = 1;
     if launch.blocks().next().is_none() && first.guard.is_none() {
         for next in task.statements.iter().skip(1) {
@@ -161,8 +161,8 @@ impl Launch {
         problem.map_or(Ok(()), Err)
     }
 
-    /// Adds the axis of one loop, or merges the loop's extent into the axis. A loop bound to `vthread` adds nothing: it
-    /// stays serial.
+    /// Adds the axis of one loop. If the axis is known, a loop over `blockIdx` must have its extent, and a loop over
+    /// `threadIdx` may increase it. A loop bound to `vthread` adds nothing: it stays serial.
     fn add(
         &mut self,
         tag: Name,
@@ -246,8 +246,9 @@ impl Launch {
     }
 }
 
-/// Returns an upper bound of an extent, or `None` if there is no constant one. A block is launched with that many
-/// threads; those beyond the actual extent skip the loop. For example, `min(n, 128)` has the bound 128.
+/// Returns a constant upper bound of an extent, provided that no operation in it overflows; `None` if none is found. A
+/// block has at least that many threads along the axis; those beyond the actual extent skip the loop. For example,
+/// `min(n, 128)` has the bound 128.
 fn most(extent: &Expr, host_loops: &[HostLoop]) -> Option<i64> {
     let most = |expr: &Expr| most(expr, host_loops);
     match extent {
@@ -281,7 +282,7 @@ fn most(extent: &Expr, host_loops: &[HostLoop]) -> Option<i64> {
     }
 }
 
-/// A statement of the kernel body. Loops over threads and blocks are gone: every thread of the grid executes it.
+/// A statement of the kernel body. Loops over threads and blocks are gone: every thread of the grid executes the body.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Seq(Vec<Node>),
@@ -365,7 +366,7 @@ pub(super) struct CrossThread {
 pub(super) struct Reduced {
     pub(super) buffer: BufferId,
     pub(super) indices: Vec<Expr>,
-    /// The initial value, which is combined once.
+    /// The initial value. It is combined with the result once, unless the partial results begin with it (`begin`).
     pub(super) init: Expr,
     /// The value that each thread's partial result begins with: `init` if combining it several times changes nothing
     /// (as for a maximum), otherwise the identity.

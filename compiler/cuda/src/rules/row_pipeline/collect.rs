@@ -31,11 +31,12 @@ pub(in crate::rules) enum Form {
     Scan,
 }
 
-/// Collects the stages of the statements at the front of a task, at most `most` of them. Returns them and the number of
-/// statements.
+/// Collects the stages of the statements at the front of a task, at most `most` statements. Returns the stages and the
+/// number of statements.
 ///
 /// # Errors
-/// There is no leading statement among the first `most`, or it or a statement before it cannot be a stage.
+/// There is no leading statement among the first `most`; it or a statement before it cannot be a stage; or an extent or
+/// index of the stages is no expression over the loops and the function's scalars.
 pub(in crate::rules) fn collect(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
     let (lead, shared) = leading(task, form)?;
     let unifier = Unifier::new(task, lead, &shared, form)?;
@@ -72,8 +73,8 @@ impl Shared {
     }
 }
 
-/// Returns the position of the leading statement, and the shared loops, which are its loops: the first statement for
-/// elements, otherwise the first reduction or scan.
+/// Returns the position of the leading statement, and the shared loops, which are its loops. The leading statement is
+/// the first one for [`Form::Elements`], the first reduction for [`Form::Rows`], and the first scan for [`Form::Scan`].
 fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     let first = parts(task, 0, form)?;
     if form == Form::Elements {
@@ -99,7 +100,8 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     }))
 }
 
-/// Returns the identity element of an operation; `None` if its values cannot be combined in any order.
+/// Returns the identity element of an operation; `None` for operations whose values cannot be combined in any order,
+/// and for `BitAnd` of unsigned integers.
 ///
 /// For a minimum or maximum, the value is only a placeholder: partial results begin with the initial value
 /// ([`Combine::begin`]).
@@ -175,7 +177,7 @@ impl<'f> Builder<'f> {
         (self.stages.len(), self.reads.len(), self.others.len())
     }
 
-    /// Removes all that was added since a mark.
+    /// Removes the stages, reads and other loads that were added since a mark.
     fn go_back(&mut self, (stages, reads, others): (usize, usize, usize)) {
         self.stages.truncate(stages);
         self.reads.truncate(reads);
@@ -281,8 +283,9 @@ impl<'f> Builder<'f> {
         })
     }
 
-    /// Replaces the loads in a value by variables of reads and stages. `is_conditional`: the value may not be
-    /// evaluated, so its loads stay where they are. For example, in `select(k < n, X[k], 0)` the load of `X[k]` stays.
+    /// Replaces the loads in a value by variables of reads and stages. `is_conditional`: the value is evaluated under a
+    /// condition only, so its loads stay where they are, except those of elements that a stage computes. For example,
+    /// in `select(k < n, X[k], 0)` the load of `X[k]` stays.
     fn value(&mut self, expr: &Expr, is_conditional: bool) -> Result<Expr, Declined> {
         let part = |this: &mut Self, expr: &Expr| this.value(expr, is_conditional).map(Box::new);
         Ok(match expr {
@@ -319,8 +322,9 @@ impl<'f> Builder<'f> {
         })
     }
 
-    /// Returns the variable of a load: that of the stage that computes the element, or that of a read. A load that must
-    /// not be executed unconditionally, or whose index a stage computes, stays a load, of a linear index.
+    /// Returns the variable of the stage that computes the loaded element, if there is one. Otherwise a load that must
+    /// not be executed unconditionally, or whose index a stage computes, stays a load, of a linear index, and any other
+    /// load becomes the variable of a read.
     fn load(
         &mut self,
         buffer: BufferId,

@@ -29,7 +29,7 @@ pub(in crate::rules) struct Lanes {
     /// Whether a row may be longer than its chunks cover. A second loop, which keeps no values in registers, processes
     /// the other elements.
     pub(in crate::rules) has_rest: bool,
-    /// Whether the row length may not be a multiple of the vector width: a scalar tail loop processes the last
+    /// Whether the row length is not known to be a multiple of the vector width: a scalar tail loop processes the last
     /// elements.
     pub(in crate::rules) has_tail: bool,
     /// Whether the chunks cover the row exactly, so that no bounds check is needed.
@@ -46,7 +46,7 @@ impl Lanes {
     }
 
     /// Returns the distribution in which threads do not share a row, without chunks. `elementwise` and `transpose`
-    /// compute a thread's element themselves; other rules set the number of threads.
+    /// compute a thread's element themselves; callers whose threads share a row replace the number of threads.
     pub(in crate::rules) fn single(multiples: Multiples) -> Lanes {
         Lanes {
             lane: "0",
@@ -83,7 +83,7 @@ impl Lanes {
 
 /// Values that stay in registers from one loop over the columns to a later one.
 pub(in crate::rules) struct Held {
-    /// Numbers of reads that several loops use.
+    /// Numbers of reads, of elements that depend on the columns, that several loops use.
     pub(in crate::rules) reads: Vec<usize>,
     /// Numbers of element stages that later loops use.
     pub(in crate::rules) stages: Vec<usize>,
@@ -92,7 +92,8 @@ pub(in crate::rules) struct Held {
 }
 
 impl Held {
-    /// Finds all values that several loops use. The rule then decides how many chunks of them fit in registers.
+    /// Finds all values of elements that several loops use. The rule then decides how many chunks of them fit in
+    /// registers.
     pub(in crate::rules) fn of(stages: &Stages, items: &[Item]) -> Held {
         let loops: Vec<&Vec<usize>> = items
             .iter()

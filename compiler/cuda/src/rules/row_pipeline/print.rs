@@ -8,9 +8,10 @@
 //! }
 //! ```
 //!
-//! Thread `lane` of a row has the elements `(chunk * threads + lane) * width` and the next `width - 1`. Values that
-//! several loops use stay in registers for the first chunks ([`Lanes::chunks`]). Those of later elements are loaded and
-//! computed again.
+//! Thread `lane` of a row has the elements `(chunk * threads + lane) * width` and the next `width - 1`. If a vector has
+//! elements of several rows ([`Lanes::is_of_rows`]), the thread has element `chunk * threads + lane` of each. Values
+//! that several loops use stay in registers for the first chunks ([`Lanes::chunks`]). Those of later elements are
+//! loaded and computed again.
 
 mod columns;
 mod join;
@@ -52,7 +53,8 @@ pub(in crate::rules) struct Printer<'k, 'm, 's> {
 }
 
 impl<'k, 'm, 's> Printer<'k, 'm, 's> {
-    /// Returns the printer of a kernel's stages, and declares their buffers as parameters of the kernel.
+    /// Returns the printer of a kernel's stages. The kernel's text then indexes their buffers, except those that take
+    /// no memory ([`Stages::kept`]), with linear indices.
     pub(in crate::rules) fn new(
         kernel: &'k mut Kernel<'m>,
         stages: &'s Stages,
@@ -138,8 +140,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         self.stages.stages[stage].value.uses(self.stages.reads[read].var)
     }
 
-    /// Prints the stages for `width` elements from column `k` on. `chunk` is the number of the elements' chunk in
-    /// register arrays, as C text; `None` if their values are not kept.
+    /// Prints the stages for a vector of `width` elements, whose column, or first column, is `k`. `chunk` is the number
+    /// of the elements' chunk in register arrays, as C text; `None` if their values are not kept.
     pub(in crate::rules) fn body(
         &mut self,
         stages: &[usize],
@@ -268,7 +270,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
     }
 
     /// Prints the load of `width` elements that are neighbours along the vector's axis, unless they are available
-    /// already; returns one of them as a C expression. Contiguous elements are loaded as one vector, others one by one.
+    /// already; returns element `v` of them (the only one, if there is one) as a C expression. Contiguous, aligned
+    /// elements are loaded as one vector, others one by one.
     fn read(&mut self, at: usize, chunk: Option<&str>, width: i64) -> Result<String, String> {
         let stages = self.stages;
         let read = &stages.reads[at];

@@ -54,7 +54,8 @@ impl Stages {
 
     /// Returns the variants of vectors along an axis. The widest vector has 16 bytes of the narrowest element that is
     /// contiguous along the axis, and at most 8 elements; it is halved as long as the extent cannot be a multiple of
-    /// it. `is_cut`: the extent need not be a multiple of the width.
+    /// it. If it relies on assumptions, a second variant without them follows. `is_cut`: the extent need not be a
+    /// multiple of the width.
     pub(in crate::rules) fn ways_along(&self, along: &Axis, is_cut: bool) -> Vec<Way> {
         let elements: Vec<(&Affine, DType)> = self.vectors(along);
         let bytes = elements.iter().map(|(_, dtype)| dtype.bytes().cast_signed()).min();

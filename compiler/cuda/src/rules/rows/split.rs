@@ -4,14 +4,14 @@
 //! ```text
 //! for i, k: s[i] += x[i, k]                        // few rows i, many elements k
 //! →
-//! kernel 1, block (i, p): parts[p, i] = sum of the elements of part p of row i
+//! kernel 1, block (i, p): parts[p, i] = sum of the elements of part p of row i     // 32 or more rows, if strided
 //! kernel 2, warp i:       s[i] = parts[0, i] + parts[1, i] + …      // thread i, if rows are strided
 //! ```
 //!
 //! Requires: one loop with a reduction, followed only by values of the row; a constant number of rows, too few to
 //! occupy the device; rows that are long enough for two parts, or of symbolic length. If a row is needed again after
-//! its reduction, as in a softmax, only the statements up to the reduction are taken, and only for very few and very
-//! long rows. Guarantees: no atomics, so the order of a sum is the same in every run.
+//! its reduction, as in a softmax, only the statements up to the first reduction are taken, and only for very few and
+//! very long rows. Guarantees: no atomics, so the order of a sum is the same in every run.
 //!
 //! Reference: TVM's primitive `rfactor` splits a reduction in the same way.
 
@@ -46,7 +46,8 @@ const FEW_ROWS: i64 = 64;
 /// The row length from which on one block per row is slow.
 const LONG_ROW: i64 = 32_768;
 
-/// The minimum number of elements per part of a contiguous row. For strided rows it is a 32nd of this.
+/// The targeted minimum number of elements per part of a contiguous row. For strided rows it is a 32nd of this.
+/// Rounding up the number of parts can make them shorter.
 const LEAST_PART: i64 = 4096;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -115,9 +116,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch, note })
 }
 
-/// Collects the stages up to a reduction and the values of the row that follow. If later stages need the row's elements
-/// again, they are left to other kernels. This pays only if the rows are so few and long that one block per row would
-/// leave most of a device idle; otherwise the rule declines.
+/// Collects the stages of one loop with a reduction, and the values of the row after it. If later stages need the row's
+/// elements again, all statements after the first reduction are left to other kernels. This pays only if the rows are
+/// so few and long that one block per row would leave most of a device idle; otherwise the rule declines.
 fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
     let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
@@ -142,9 +143,9 @@ fn value_bytes(dtype: DType) -> i64 {
 /// The part of the work that a kernel does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// The first kernel, which reduces parts of rows.
+    /// Reduces parts of rows. There is a kernel for each vector width, of which the host launches one.
     Parts,
-    /// The second kernel, which combines the parts.
+    /// Combines the results of the parts, and computes the values of the row. There is one kernel.
     Join,
 }
 
@@ -154,7 +155,7 @@ struct SplitKernel {
     stages: Rc<Stages>,
     /// The positions of the loop's stages among all stages.
     first: Vec<usize>,
-    /// The threads of a part of a row, in the first kernel.
+    /// The threads of a part of a row, in a kernel of [`Step::Parts`].
     layout: Layout,
     /// How the elements of a part are divided among the threads.
     lanes: Lanes,
@@ -165,7 +166,7 @@ struct SplitKernel {
     /// The condition under which the host launches this kernel, otherwise it launches another one for the same parts;
     /// `None`: it always launches this one.
     condition: Option<Expr>,
-    /// Which of the two kernels it is.
+    /// The part of the work that it does.
     step: Step,
 }
 

@@ -21,7 +21,7 @@ const USUAL: i64 = 1024;
 /// Limit of the threads of a block that sorts.
 const THREADS: i64 = 512;
 
-/// Threads of a block that merges or stores.
+/// Threads of a block that merges or stores, or that sorts a row of symbolic length.
 const PLAIN_THREADS: i64 = 256;
 
 /// The matched statements: the ranking, and the stores by rank.
@@ -48,7 +48,7 @@ impl Problem {
         if self.is_wide { 16 } else { 8 }
     }
 
-    /// Returns the number of elements that a block sorts in shared memory.
+    /// Returns the number of elements of a tile: the most that a block sorts at once in shared memory.
     pub(super) fn tile(&self) -> i64 {
         SHARED_BYTES / self.bytes()
     }
@@ -92,9 +92,10 @@ impl Problem {
 pub(super) enum Step {
     /// Sorts whole rows in shared memory, and stores the elements.
     Rows,
-    /// Sorts tiles of rows; `keep` is the number of first elements that each tile keeps, if it is not all.
+    /// Sorts each tile, a part of a row; `keep` is the number of its first elements that are stored (in scratch
+    /// memory), `None` for all.
     Tiles { keep: Option<i64> },
-    /// Sorts the elements that tiles kept (`keep` each), and stores the first ones.
+    /// Sorts the elements of a row that its tiles kept (`keep` each), and stores the first ones as results.
     Firsts { keep: i64 },
     /// Merges groups of [`AT_ONCE`] sorted runs of `run` elements into one run each; `number` counts the merges from 0.
     Merge { run: i64, number: usize },
@@ -289,8 +290,8 @@ impl SortKernel {
         Ok(())
     }
 
-    /// Prints the kernel that sorts the elements that tiles kept. Shared memory holds the best `keep` elements so far;
-    /// each iteration sorts as many others as fit together with these.
+    /// Prints the kernel that sorts the elements that tiles kept. Shared memory holds the first `keep` of the elements
+    /// so far; each iteration sorts as many others as fit together with these.
     fn firsts(&self, kernel: &mut Kernel<'_>, keep: i64) -> Result<(), String> {
         let problem = &self.problem;
         kernel.need("rx_sort");

@@ -6,10 +6,11 @@
 //!                          B[tx] = S[127 - tx]
 //! ```
 //!
-//! Requires branches and loops that contain barriers to be uniform, and declines otherwise. Guarantees a barrier
-//! between two accesses of a block to a shared or global buffer if at least one is a write. This includes loop-carried
-//! pairs: the end of an iteration precedes the beginning of the next. There are two exceptions. A buffer that the
-//! kernel never reads needs no barrier, and two disjoint writes need none between them (see `disjoint`).
+//! Requires uniform extents of the loops that contain barriers, and declines others; branches and `while` loops of the
+//! tree are uniform already. Guarantees a barrier between two nodes that access one shared or global buffer if at least
+//! one of them writes it. This includes loop-carried pairs: the end of an iteration precedes the beginning of the next.
+//! There are two exceptions. A buffer that the kernel never reads needs no barrier, and two disjoint writes need none
+//! between them (see `disjoint`).
 //!
 //! Reference: the TVM pass `ThreadSync` (`thread_storage_sync.cc`).
 
@@ -163,7 +164,8 @@ impl Placer<'_> {
 
 impl Placer<'_> {
     /// Whether a barrier is needed before a statement that evaluates the expressions `asked` and, if it is a loop,
-    /// executes `body`. One barrier before a loop replaces one in each of its iterations. Updates `before`.
+    /// executes `body`. A conflict of the body with earlier statements then needs no barrier in each iteration. Updates
+    /// `before`.
     fn in_front(&self, asked: &[&Expr], body: Option<&Node>, before: &mut Effects) -> bool {
         let mut all = Effects::default();
         asked.iter().for_each(|expr| all.expr(expr));
@@ -196,7 +198,7 @@ fn after_barrier(barrier: bool, node: Node) -> Node {
     if barrier { Node::Seq(vec![Node::Barrier, node]) } else { node }
 }
 
-/// Whether a tree contains a barrier. A cross-thread reduction may contain one.
+/// Whether a tree contains a barrier. A cross-thread reduction counts as one, since it may contain one.
 fn waits(node: &Node) -> bool {
     matches!(node, Node::Reduce(_) | Node::Barrier) || node.children().into_iter().any(waits)
 }

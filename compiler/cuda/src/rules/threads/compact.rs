@@ -1,4 +1,5 @@
-//! Buffer compaction: shrinks buffers of scope `local` and `shared` to the region that a thread or a block accesses.
+//! Buffer compaction: shrinks local, shared and fragment buffers to the region that a thread, a block or a warp
+//! accesses.
 //!
 //! ```text
 //! S = alloc((1024,), scope="shared")                      S = alloc((32,), scope="shared")
@@ -28,15 +29,15 @@ pub(super) struct PrivateOrShared {
     pub(super) id: BufferId,
     /// Whether it is in shared memory.
     pub(super) is_shared: bool,
-    /// Whether it is a shared buffer, each element of which is proved to be written by one thread only (see
-    /// `disjoint`).
+    /// Whether it is a shared buffer, each element of which is proved to be written by one thread only, or, if it is
+    /// written by fragment stores, by one warp only (see `disjoint`).
     pub(super) has_disjoint_writes: bool,
     /// Its size in bytes after compaction, with padding. For a fragment, of all threads of the warp.
     pub(super) bytes: i64,
 }
 
-/// Returns the offset in bytes of each shared buffer in the block's shared memory, where they follow each other, and
-/// their total size. Private buffers take no space there.
+/// Returns one offset in bytes for each buffer, and the total size of the shared ones. The offset of a shared buffer is
+/// that in the block's shared memory; a private buffer takes no space there, and its offset has no meaning.
 pub(super) fn offsets(buffers: &[PrivateOrShared]) -> (Vec<i64>, i64) {
     let mut all = 0i64;
     let mut offsets = Vec::with_capacity(buffers.len());
@@ -72,9 +73,11 @@ struct Access {
 /// Shrinks the block's buffers, in the tree and in the function's table of buffers, and returns them.
 ///
 /// # Errors
-/// - The accessed region of a buffer has no constant bound, or is larger than [`LOCAL_BYTES`] for a private buffer.
+/// - The accessed region of a buffer has no constant bound, and the buffer has a symbolic shape.
+/// - A private buffer is larger than [`LOCAL_BYTES`], or a fragment buffer than [`LOCAL_BYTES`] for each lane of a
+///   warp.
 /// - A buffer in global memory is neither a parameter nor a temporary of the function.
-/// - An operation on fragments has no instructions.
+/// - An operation on fragments has no instructions, or another statement accesses fragments.
 pub(super) fn compact(
     func: &mut PrimFunc,
     launch: &Launch,
@@ -209,8 +212,8 @@ fn region(
     regions.collect::<Option<_>>().ok_or_else(unknown)
 }
 
-/// Splits an index into a base, which is constant while the loops of `moving` run, and the least
-/// and the largest value that these loops add to it.
+/// Splits an index into a base, which is constant while the loops of `moving` run, and a lower and an upper bound of
+/// the value that these loops add to it. Returns `None` if it finds no such bounds.
 ///
 /// For example, `bx * 32 + tx` while `tx` takes 32 values has base `bx * 32` and the range 0 to 31.
 fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Values>) -> Option<(Dim, i64, i64)> {
@@ -469,7 +472,7 @@ impl Moving {
             let distance = &self.known.dim(index) - base;
             self.known.expr(&distance, dtype).or_else(|| Some(index.clone() - self.known.expr(base, dtype)?))
         });
-        // An index that has no expression was given the whole buffer as its region, so it stays.
+        // If the begin of the region has no expression, the indices stay.
         moved.collect::<Option<_>>().unwrap_or_else(|| indices.to_vec())
     }
 }
@@ -495,7 +498,8 @@ fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
     }
 }
 
-/// Whether an index of one of these buffers depends on the loop's variable, in any statement of the tree.
+/// Whether an index of one of these buffers mentions the loop's variable, in a leaf, fragment operation or cross-thread
+/// reduction of the tree.
 pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool {
     match node {
         Node::Leaf(stmt) => chooses(stmt, var, local),

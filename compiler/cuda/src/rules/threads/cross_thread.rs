@@ -1,5 +1,7 @@
-//! Prints cross-thread reductions (all-reduce): by warp shuffles among the threads that are neighbours in a warp, and
-//! through shared memory among others.
+//! Prints cross-thread reductions (all-reduce) by warp shuffles, through shared memory, or both.
+//!
+//! Shuffles require a reduction over `threadIdx.x` only, whose extent is a multiple of 32, or a smaller power of two in
+//! a block of whole warps. The results of several warps, and all other reductions, are combined through shared memory.
 //!
 //! ```text
 //! // threadIdx.x of extent 32                     // threadIdx.x of extent 48, no multiple of 32
@@ -33,7 +35,8 @@ struct Value<'t> {
 
 /// Layout of partial results in shared memory. Offsets and distances are in elements, as C expressions.
 struct Memory {
-    /// Offset at which this thread stores its partial result, and offset of the first one that it combines.
+    /// Offset of the partial result of this thread (after shuffles: of its warp), and of the first one that it
+    /// combines.
     own: String,
     first: String,
     /// Number of partial results that are combined, and the distance of number `at` from the first, in terms of `at`.
@@ -50,7 +53,8 @@ struct Way {
     memory: Option<Memory>,
 }
 
-/// Prints a linear offset: the sum of `index * stride` over `(index, extent, stride)`. Axes of extent 1 are left out.
+/// Returns a linear offset as C text: the sum of `index * stride` over `(index, extent, stride)`. Axes of extent 1 are
+/// left out.
 fn place(parts: &[(&str, i64, i64)]) -> String {
     let parts = parts.iter().filter(|(_, size, _)| *size > 1).map(|(index, _, factor)| match factor {
         1 => (*index).to_owned(),
@@ -61,17 +65,18 @@ fn place(parts: &[(&str, i64, i64)]) -> String {
 }
 
 impl ThreadsKernel {
-    /// Returns the bytes of shared memory that all cross-thread reductions of the kernel use.
+    /// Returns the bytes of shared memory for the partial results of all cross-thread reductions of the kernel. A value
+    /// narrower than four bytes counts as four.
     pub(super) fn parts_bytes(&self) -> i64 {
         self.parts_of(&self.tree)
     }
 
-    /// As [`ThreadsKernel::parts_bytes`], for one node.
+    /// As [`ThreadsKernel::parts_bytes`], for the reductions in one node.
     fn parts_of(&self, node: &Node) -> i64 {
         let inside: i64 = node.children().into_iter().map(|child| self.parts_of(child)).sum();
         let Node::Reduce(of) = node else { return inside };
         let parts = self.way(&of.over).memory.map_or(0, |memory| memory.all);
-        // Narrower types are computed in variables of four bytes.
+        // Narrow floats are computed as `float`, in four bytes; narrow integers are counted alike.
         let bytes = |one: &Reduced| self.func.buffer(one.buffer).dtype.bytes().max(4).cast_signed();
         of.reduced.iter().map(|one| parts * bytes(one)).sum()
     }
@@ -113,7 +118,7 @@ impl ThreadsKernel {
         }
     }
 
-    /// Prints a cross-thread reduction, once for each iteration of its spatial loops.
+    /// Prints a cross-thread reduction inside its spatial loops.
     pub(super) fn cross_thread(&self, kernel: &mut Kernel<'_>, of: &CrossThread) -> Result<(), String> {
         let (inner, outer): (Vec<_>, Vec<_>) = of.loops.iter().partition(|one| one.kind == IterKind::Reduce);
         for one in &outer {
@@ -217,9 +222,9 @@ impl ThreadsKernel {
 
     /// Prints the combination of partial results of `lanes` neighbouring threads by warp shuffles.
     ///
-    /// A tuple may choose either side of two equal values, so its lanes are combined in order (`__shfl_down_sync`) and
-    /// lane 0 broadcasts the result. A single value uses the butterfly (`__shfl_xor_sync`), after which all lanes have
-    /// it.
+    /// If two values are equal, the result of a tuple's choice may depend on their order. So its lanes are combined in
+    /// order (`__shfl_down_sync`), and lane 0 broadcasts the result. A single value uses the butterfly
+    /// (`__shfl_xor_sync`), after which all lanes have it.
     fn shuffle(&self, kernel: &mut Kernel<'_>, lanes: i64, values: &[Value<'_>]) -> Result<(), String> {
         let is_ordered = values.len() > 1;
         let shuffled = |Value { name, ctype, .. }: &Value<'_>, how: &str, arguments: &str| {

@@ -1,5 +1,5 @@
-//! Finds shared buffers with disjoint writes: each element is written by one thread only. A barrier between two writes
-//! of such a buffer is unnecessary (see `barriers`).
+//! Finds shared buffers with disjoint writes: each element is written by one thread only, or, if fragment stores write
+//! the buffer, by one warp only. A barrier between two writes of such a buffer is unnecessary (see `barriers`).
 
 use super::enumeration::{self, Loop};
 use super::{Launch, Node};
@@ -9,12 +9,12 @@ use rx_loops::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// Whether no two threads of a block write the same element of a shared buffer, of which `region` (begin and extent of
-/// each axis) is accessed.
+/// Whether it is proved that no two threads of a block (for a fragment store: no two warps) write the same element of a
+/// shared buffer, of which `region` (begin and extent of each axis) is accessed.
 ///
-/// Requires that a single statement writes the buffer. Enumerates all threads and all values of the loops that the
-/// index depends on. A loop that the index does not depend on needs no enumeration: each thread only writes its
-/// elements again.
+/// Requires that exactly one store writes the buffer, and no cross-thread reduction. Enumerates all threads and all
+/// values of the loops that the index depends on; guards are ignored. A loop that the index does not depend on needs no
+/// enumeration: each thread only writes its elements again.
 ///
 /// For example, `S[tx * 4 + i]` with `i < 4` is disjoint; `S[tx * 3 + i]` is not, as thread 0 at `i = 3` and thread 1
 /// at `i = 0` both write element 3.
@@ -31,7 +31,7 @@ pub(super) fn has_disjoint_writes(
     if writers.is_other {
         return false;
     }
-    // The lanes of a warp write a fragment together, so the warp counts as one writer.
+    // The lanes of a warp write a fragment together, so `threadIdx.x` is not enumerated.
     let mut threads = Loop::threads(launch);
     if writer.is_warp
         && let Some(lanes) = launch.axis("threadIdx.x")

@@ -33,8 +33,8 @@ impl Loop {
 /// Whether `holds(number, value)` is true at every point of the loops, where `value` is the value of `expr` there.
 ///
 /// Points are numbered in row-major order, the last loop innermost: for loops of extents 32 and 4, point 9 is `(2, 1)`.
-/// Returns `false` if there are more than [`MOST`] points, an extent is unknown, or the expression depends on anything
-/// else.
+/// Returns `false` if there are more than [`MOST`] points, an extent is unknown, or the expression has no known value
+/// at a point, for example as it uses another variable.
 pub(super) fn all(expr: &Expr, loops: &[Loop], holds: &mut dyn FnMut(i64, i64) -> bool) -> bool {
     let Some(extents) = loops.iter().map(|one| one.extent).collect::<Option<Vec<i64>>>() else { return false };
     let count = extents.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent).filter(|all| *all <= MOST));

@@ -43,7 +43,7 @@ pub(in crate::rules) struct Warp {
     step: Option<Step>,
 }
 
-/// One fragment of a buffer that holds several.
+/// One fragment of a buffer, which may hold several.
 #[derive(Clone, Debug)]
 struct Part {
     buffer: BufferId,
@@ -59,12 +59,13 @@ type Counters = [VarId; 2];
 #[derive(Clone, Debug)]
 /// The instructions of a fragment operation.
 enum Step {
-    /// Sets each element to a value, which may depend on its row and column and on accumulators at the same position.
+    /// Sets each element to a value. Of fragments, the value reads only accumulators, at the element's row and column.
     Set { to: Part, counters: Counters, value: Expr, reads: Vec<Part> },
     /// Loads 16-bit elements from shared memory with `ldmatrix`. `by_columns`: the columns of the matrix are
     /// contiguous, not its rows.
     Lines { to: Part, counters: Counters, buffer: BufferId, indices: Vec<Expr>, by_columns: bool },
-    /// Stores a value for each element, which may depend on accumulators, to memory.
+    /// Stores a value for each element to memory. Of fragments, the value reads only accumulators, at the element's row
+    /// and column.
     Store { reads: Vec<Part>, counters: Counters, store: Stmt },
     /// Multiplies and accumulates, `sum += a * b`, with the prelude's function `helper`.
     Multiply { sum: Part, a: Part, b: Part, helper: &'static str },
@@ -76,8 +77,8 @@ pub(super) fn are_used(func: &PrimFunc, stmt: &Stmt) -> bool {
     effects.read.iter().chain(&effects.written).any(|id| place_of(func, *id).is_some())
 }
 
-/// Whether a statement is a fragment operation: a nest of two loops over the elements of a fragment, or of three loops
-/// for a product, the last over the summed axis.
+/// Whether a statement has the form of a fragment operation: a nest of two loops over the elements of a fragment, or of
+/// three loops for a product, the last over the summed axis, around one store. [`resolve`] may find no instructions.
 pub(super) fn is_step(func: &PrimFunc, stmt: &Stmt) -> bool {
     let (loops, inner) = nest(stmt);
     let Stmt::Store { indices, value, .. } = inner else { return false };
@@ -107,7 +108,8 @@ pub(super) fn lanes(launch: &Launch) -> Result<&Axis, Declined> {
 /// conditions under which it is executed, and `first` elects one of several warps that would execute it alike.
 ///
 /// # Errors
-/// Only some threads of a warp would execute it, or `threadIdx.x` does not form whole warps.
+/// Only some threads of a warp, or each thread for itself, would execute it; or `threadIdx.x` does not form whole
+/// warps.
 pub(super) fn warp(
     (func, launch): (&PrimFunc, &Launch),
     (bound, guards): (&[VarId], &[Expr]),
@@ -136,8 +138,8 @@ pub(super) fn warp(
     Ok(Node::Warp(Box::new(Warp { condition, stmt: stmt.clone(), step: None })))
 }
 
-/// Whether a condition selects the first thread of a warp: `threadIdx.x % 32 == 0`, or `threadIdx.x == 0` if there is
-/// one warp.
+/// Whether a condition selects the first thread of a warp: `threadIdx.x % 32 == 0`, or `threadIdx.x == 0` if the extent
+/// of `threadIdx.x` is 32.
 fn is_first_lane(condition: &Expr, lanes: &Axis) -> bool {
     let Expr::Compare { op: CompareOp::Eq, left, right } = condition else { return false };
     let is_lane = |expr: &Expr| matches!(plain(expr), Expr::Var { var, .. } if *var == lanes.var);
@@ -261,7 +263,7 @@ impl Reading<'_> {
         Some(parts)
     }
 
-    /// Matches `sum[i, j] = sum[i, j] + a[i, k] * b[k, j]`, with casts around the factors.
+    /// Matches `sum[i, j] = sum[i, j] + a[i, k] * b[k, j]`, with or without casts around the three loads.
     fn product(&mut self, (buffer, indices): (BufferId, &[Expr]), value: &Expr, [i, j, k]: [VarId; 3]) -> Option<Step> {
         let Expr::Binary { op: BinaryOp::Add, left: before, right: product } = value else { return None };
         let Expr::Binary { op: BinaryOp::Mul, left: a, right: b } = &**product else { return None };
@@ -286,7 +288,7 @@ impl Reading<'_> {
         Some(Step::Multiply { sum, a, b, helper })
     }
 
-    /// Returns the fragment whose element at `counters` an expression loads, with casts around it.
+    /// Returns the fragment whose element at `counters` an expression loads, with or without casts around the load.
     fn loaded(&mut self, expr: &Expr, counters: Counters) -> Option<Part> {
         match expr {
             Expr::Cast { value, .. } => self.loaded(value, counters),
@@ -338,8 +340,8 @@ impl Reading<'_> {
         Some(Part { buffer, place, number })
     }
 
-    /// Matches a load from shared memory that `ldmatrix` can do: 16-bit elements, whose rows or columns are contiguous,
-    /// each run of eight at a multiple of 16 bytes.
+    /// Matches a load of a factor from shared memory that `ldmatrix` can do: 16-bit elements, whose rows or columns are
+    /// contiguous, each run of eight at a multiple of 16 bytes.
     fn lines(&mut self, to: &Part, value: &Expr, counters: Counters) -> Option<Step> {
         let Expr::Load { buffer, indices, dtype } = value else { return None };
         let from = self.func.buffer(*buffer);

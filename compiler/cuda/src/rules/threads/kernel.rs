@@ -88,7 +88,8 @@ impl KernelBody for ThreadsKernel {
 type Names = FxHashMap<BufferId, String>;
 
 impl ThreadsKernel {
-    /// Whether its shared buffers are in dynamic shared memory, as they exceed the limit of static shared memory.
+    /// Whether its shared buffers are in dynamic shared memory, as they and the partial results of its cross-thread
+    /// reductions together exceed the limit of static shared memory.
     fn is_dynamic(&self) -> bool {
         compact::shared_bytes(&self.buffers) + self.parts_bytes() > super::SHARED_BYTES
     }
@@ -153,8 +154,8 @@ impl ThreadsKernel {
         }
     }
 
-    /// Whether a loop of at most [`compact::UNROLLED`] iterations indexes a private buffer, so that unrolling it keeps
-    /// the buffer in registers.
+    /// Whether a loop has a constant number of at most [`compact::UNROLLED`] iterations and indexes a private buffer,
+    /// so that unrolling it keeps the buffer in registers.
     fn is_unrolled(&self, var: VarId, extent: &Expr, body: &Node) -> bool {
         let local: Vec<BufferId> = self.buffers.iter().filter(|own| !own.is_shared).map(|own| own.id).collect();
         extent.as_int().is_some_and(|extent| extent <= compact::UNROLLED) && compact::node_chooses(body, var, &local)

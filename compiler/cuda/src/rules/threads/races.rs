@@ -1,4 +1,5 @@
-//! Write-write race check: declines a statement in which several threads write different values to one element.
+//! Write-write race check: declines statements in which several threads write different values to one element, as far
+//! as the indices show it: an index that mentions the thread axis counts as different for each thread.
 //!
 //! Run serially, such a statement has a defined result, which no kernel with its launch computes. For example:
 //!
@@ -11,12 +12,13 @@ use super::Launch;
 use crate::rules::Declined;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
 
-/// Declines a statement that stores to the same element for several values of a thread or block axis, if the stored
-/// value depends on the axis or on the buffer itself.
+/// Declines a statement with a store whose indices neither mention a thread or block axis nor are read from memory, if
+/// the stored value mentions the axis or reads the stored buffer.
 ///
-/// A store is accepted if a guard, condition, let value, loop start or loop extent around it depends on the axis, since
-/// that may select one thread. `bound` are the axes that loops around the statement are bound to; `guards` are the
-/// conditions under which it is executed.
+/// A store is accepted if a guard, condition, let value, loop start or loop extent around it mentions the axis, since
+/// that may select one thread. Stores to private buffers are accepted as well, and for a block axis those to shared
+/// buffers. `bound` are the axes that loops around the statement are bound to; `guards` are the conditions under which
+/// it is executed.
 ///
 /// # Errors
 /// If it declines the statement.
@@ -28,7 +30,7 @@ pub(super) fn check(
 ) -> Result<(), Declined> {
     let axes = launch.axes.iter().filter(|axis| bound.contains(&axis.var) && axis.extent.as_int() != Some(1));
     for axis in axes {
-        // A condition selects the thread that stores.
+        // The condition may select the thread that stores.
         if guards.iter().any(|guard| guard.uses(axis.var)) {
             continue;
         }
@@ -45,7 +47,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Whether two values of the axis may store to one element of a buffer that both see, with different values.
+/// Whether two threads (or blocks) along the axis may store different values to one element of a buffer that both see.
 fn has_race(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
     match stmt {
         Stmt::If { condition, .. } if condition.uses(axis) => false,

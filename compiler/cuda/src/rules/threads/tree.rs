@@ -130,8 +130,8 @@ impl Builder<'_> {
     }
 
     /// Inlines a compound block ([`Builder::is_compound`]): its iteration variables are replaced by their bindings, its
-    /// init becomes a conditional store in the first iteration, and its predicate becomes a guard. Declines a block
-    /// with an init whose reduction axes are bound to threads.
+    /// init becomes a statement that runs in the first iteration only, and its predicate becomes a guard. Declines a
+    /// block with an init if a reduction axis of it is bound to a `threadIdx` axis.
     fn block(&mut self, block: &Block, place: &Place) -> Result<Node, Declined> {
         let value = |var: VarId| binding(block, var);
         let mut place = place.clone();
@@ -169,19 +169,19 @@ impl Builder<'_> {
         self.launch.blocks().all(|axis| place.bound.contains(&axis.var))
     }
 
-    /// Whether a statement cannot be a single leaf, as it contains loops over threads, a sequence that may need
-    /// barriers, or operations on fragments.
+    /// Whether a statement may need more than one node, as it contains loops bound to threads or blocks, a sequence
+    /// that may need barriers, or accesses to fragments.
     fn is_compound(&self, stmt: &Stmt) -> bool {
         is_compound(stmt) || fragments::are_used(self.func, stmt)
     }
 
-    /// Whether a statement contains loops over threads or operations on fragments.
+    /// Whether a statement contains loops bound to threads or blocks, or accesses to fragments.
     fn binds_threads(&self, stmt: &Stmt) -> bool {
         binds_threads(stmt) || fragments::are_used(self.func, stmt)
     }
 
-    /// Whether each thread can execute a statement by itself, without barriers inside: it binds no threads, writes no
-    /// shared memory, and reads no global or shared memory that it writes.
+    /// Whether each thread can execute a statement by itself, without barriers inside: it binds no threads, accesses no
+    /// fragments, writes no shared buffer, and reads no global buffer that it writes.
     fn is_of_each(&self, stmt: &Stmt) -> bool {
         let effects = Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private());
         let is_shared = |id: &BufferId| self.func.buffer(*id).scope == Scope::Shared;
@@ -267,7 +267,8 @@ impl Builder<'_> {
         self.node(&body, place)
     }
 
-    /// Returns the leaf of a statement that contains no loops over threads, with explicit loops instead of blocks.
+    /// Returns the leaf of a statement that contains no loops over threads: with explicit loops instead of blocks, and
+    /// with the context's guards as its condition. Declines a cross-thread reduction and a data race.
     fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
@@ -286,8 +287,8 @@ impl Builder<'_> {
 
     /// Returns the predicate that elects one thread (index 0 on every `threadIdx` axis that no loop around is bound to)
     /// for a statement that stores to shared or global memory. `None`: all threads execute it, as it only stores to
-    /// private buffers, or loops around are bound to all these axes. Declines stores to global memory outside of loops
-    /// over blocks, and a statement that needs the predicate but also stores to private buffers.
+    /// private buffers, or loops around are bound to all these axes. Declines stores to global memory unless loops
+    /// around are bound to all block axes, and a statement that needs the predicate but also stores to private buffers.
     ///
     /// For example, a store to shared memory outside of any loop over `threadIdx.x` has the predicate
     /// `threadIdx_x == 0`.
@@ -320,7 +321,8 @@ fn binding(block: &Block, var: VarId) -> Option<Expr> {
     block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone())
 }
 
-/// Whether a statement contains loops over threads, or a sequence that may need barriers between its parts.
+/// Whether a statement contains loops bound to threads or blocks, or a sequence that may need barriers between its
+/// statements: at least two of them are not plain stores.
 fn is_compound(stmt: &Stmt) -> bool {
     stmt.any(&|part| match part {
         Stmt::For { kind: LoopKind::ThreadBinding(_), .. } => true,
@@ -329,7 +331,7 @@ fn is_compound(stmt: &Stmt) -> bool {
     })
 }
 
-/// Whether a statement contains loops over threads or blocks.
+/// Whether a statement contains loops bound to threads or blocks (or virtual threads).
 fn binds_threads(stmt: &Stmt) -> bool {
     stmt.any(&|part| matches!(part, Stmt::For { kind: LoopKind::ThreadBinding(_), .. }))
 }
@@ -342,7 +344,7 @@ fn binds_blocks(stmt: &Stmt) -> bool {
 }
 
 /// Rewrites blocks whose reduction continues across iterations of a loop around the statement: `init` becomes a
-/// conditional store at the beginning of the body, executed in the first iteration. Expanding the block would otherwise
+/// statement at the beginning of the body that runs in the first iteration only. Expanding the block would otherwise
 /// reset the sum in every iteration of that loop.
 ///
 /// `inside` are the variables of the loops inside the statement, around the current block.

@@ -6,9 +6,9 @@
 //!     S[tx * 4 + v] = A[bx * 128 + tx * 4 + v]  →     *(const rx_pack<float, 4>*)&A[bx * 128 + tx * 4];
 //! ```
 //!
-//! Requires 2, 4, 8 or 16 elements of 4, 8 or 16 bytes in all, two buffers of the same dtype that are not private,
-//! contiguous elements that begin at a multiple of the width for all threads and iterations, and conditions that are
-//! the same for all lanes. Buffers begin at multiples of 16 bytes.
+//! Requires 2, 4, 8 or 16 elements of 4, 8 or 16 bytes in all, two different buffers of the same dtype that are not
+//! private and have no strides, contiguous elements that begin at a multiple of the width for all threads and
+//! iterations, and conditions that are the same for all lanes. Buffers begin at multiples of 16 bytes.
 //!
 //! Reference: the TVM pass `VectorizeLoop`.
 

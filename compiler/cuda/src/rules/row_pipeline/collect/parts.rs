@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-/// Matches a scan. Returns `None` if the nest is none and may be an element stage.
+/// Matches a scan. Returns `None` if the nest is no scan, but may be an element stage.
 fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
     let is_spatial = nest.loops.iter().all(|one| one.kind == IterKind::Spatial);
     let found = match Recurrence::of(nest, task.func) {
@@ -64,7 +64,8 @@ fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
 ///
 /// # Errors
 /// The statement is not a loop nest around stores, a reduction or (for [`Form::Scan`]) a scan; or it has a predicate,
-/// loops that are bound to threads, or extents that the host does not know.
+/// loops that are bound to threads or blocks, extents that the host does not know, or a condition under which the host
+/// runs it.
 pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
     Declined::when(has_threads(task, at), "requires loops without thread bindings; found a bound loop")?;

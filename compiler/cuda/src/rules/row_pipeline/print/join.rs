@@ -111,8 +111,8 @@ impl Printer<'_, '_, '_> {
     /// text.
     ///
     /// If `places` is 1, each group has one partial result, and `place` is the condition for the thread that writes it.
-    /// Otherwise each group has `places` of them, which belong to different rows, and `place` is the thread's position
-    /// among these.
+    /// Otherwise each group has `places` threads, which have different rows, and `place` is the thread's position among
+    /// these.
     pub(in crate::rules) fn join_groups(
         &mut self,
         reduction: &[Stage],
@@ -214,7 +214,7 @@ impl Printer<'_, '_, '_> {
 }
 
 /// Returns the beginning of each thread's partial result: the init if it may be combined any number of times (as for a
-/// maximum), otherwise the identity. `None` if values cannot be combined in any order.
+/// maximum), otherwise the identity. `None` if there is no known identity (see [`identity`]).
 pub(in crate::rules) fn begin(combine: BinaryOp, init: &Expr, dtype: DType) -> Option<Expr> {
     match combine {
         BinaryOp::Min | BinaryOp::Max | BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr => {

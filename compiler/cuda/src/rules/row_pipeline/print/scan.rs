@@ -11,7 +11,8 @@
 //! `width - 1`. So the elements of a group are contiguous, and so are those of a thread within one chunk. Elements are
 //! scanned within each thread, then among the lanes by shuffles, then among the groups through shared memory.
 //!
-//! Requires an associative operation with an identity. Guarantees the same order of combination in every run.
+//! Requires an associative operation with an identity, and a commutative one if a row is split among blocks. Guarantees
+//! the same order of combination in every run.
 
 use super::{Printer, Use};
 use crate::printer::types;
@@ -55,7 +56,8 @@ pub(in crate::rules) struct Scan<'s> {
     ctype: &'static str,
     /// The array of the thread's values.
     values: String,
-    /// The value of all elements before the current iteration.
+    /// The combination of all elements of the row before the current iteration; in a kernel that only reduces, of the
+    /// thread's elements.
     pub(in crate::rules) carry: String,
     /// The shared memory for the groups' values, if there are several groups.
     parts: Option<String>,
