@@ -299,7 +299,8 @@ pub(crate) struct Schedule {
     /// Additional device buffers through which the kernels pass intermediate results, for example the partial sums of
     /// split-K. [`Kernel::scratch_buffer`] refers to them by index.
     pub(crate) scratch: Vec<Scratch>,
-    /// A remark about the chosen tiles, for `--explain-schedule`: one line without a line break.
+    /// A remark about the rule's choices, for example of tile sizes or of the elements per thread; may be empty. It has
+    /// no line break. `--explain-schedule` and the comments of the kernels show it.
     pub(crate) note: String,
 }
 

@@ -121,8 +121,13 @@ impl Axes {
     }
 }
 
-/// Orders the K loops so that they are one axis of both operands, otherwise of one, otherwise as in the nest. An
-/// operand in which the loops in this order are not one axis is packed.
+/// Orders the K loops, and returns them innermost first. The first of these orders that is found is chosen:
+///
+/// 1. one in which the loops are one axis of both operands: each stride is the stride of the next inner loop times that
+///    loop's extent;
+/// 2. one in which they are one axis of `a`; then `b` is packed;
+/// 3. one in which they are one axis of `b`; then `a` is packed;
+/// 4. the order of the nest; then both are packed.
 fn sum_chain(loops: &[(VarId, Dim)], a: &mut Operand, b: &mut Operand) -> Chain {
     let whole = |operand: &Operand| {
         let strides = operand.strided.as_ref()?;

@@ -201,8 +201,8 @@ impl Emitter<'_> {
                         .all(|other| other.indices == store.indices);
             let known = candidates.iter().any(|candidate| candidate.buffer == store.buffer)
                 || self.promoted.iter().any(|promoted| promoted.buffer == store.buffer);
-            // If a loop may have no iterations, all stores must be in the same loops, so that one condition guards them
-            // all.
+            // If a loop around this store may have no iterations, all stores, also those to other buffers, must be in
+            // loops of the same extents. One condition then guards them all (see `with_candidates`).
             let guarded = store.extents.iter().all(|extent| extent.as_int().is_some_and(|extent| extent > 0))
                 || search.stores.iter().all(|other| other.extents == store.extents);
             let invariant =

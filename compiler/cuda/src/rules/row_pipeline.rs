@@ -151,7 +151,8 @@ pub(super) struct Stages {
     pub(super) columns: Vec<Axis>,
     /// The stages in order: each uses values of earlier ones only.
     pub(super) stages: Vec<Stage>,
-    /// The elements that stages load unconditionally.
+    /// The elements that stages load unconditionally, at indices that no stage computes. Other loads stay in
+    /// [`Stage::value`].
     pub(super) reads: Vec<Read>,
     /// The statements that the stages execute.
     pub(super) statements: Vec<Stmt>,

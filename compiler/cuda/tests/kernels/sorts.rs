@@ -17,7 +17,8 @@ struct Sort<'s> {
     axis: usize,
     dtype: DType,
     is_descending: bool,
-    /// The number of first elements that are stored; `None` for all.
+    /// The number of elements along the axis that are stored, from the beginning of the sorted order, as in `topk`;
+    /// `None` for all.
     taken: Option<i64>,
 }
 

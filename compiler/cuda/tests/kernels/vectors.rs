@@ -1,5 +1,7 @@
-//! Kernels with symbolic extents that load vectors of 16 bytes (8 bytes of `int8`) if the extents are multiples of the
-//! vector width. One text is used for all lengths.
+//! Functions with symbolic extents, whose kernels load vectors of 16 bytes (8 bytes of `int8`). One CUDA text is used
+//! for all extents. If extents must be multiples of the vector width, the host launches the kernel with vectors where
+//! they are, otherwise another one with single elements. A flat range has vectors for any extent, and its last elements
+//! are loaded one by one.
 
 use crate::case::Case;
 use crate::rows::{Axes, biased, layer_norm, reduction, softmax, symbols};

@@ -90,16 +90,17 @@ pub(super) fn united(func: &PrimFunc) -> PrimFunc {
 
 /// The members of a chain, as positions in the block.
 struct Chain {
-    /// From the first matmul to the second, both included.
+    /// The kernels from the first sum of products to the second, both included: usually matmuls, but any kernels that
+    /// [`is_product`] accepts, for example convolutions.
     between: Vec<usize>,
     /// Producers before or between these that may be fused as well.
     front: Vec<usize>,
-    /// Kernels after the second matmul that may be fused as well.
+    /// Kernels after the second sum of products that may be fused as well.
     after: Vec<usize>,
 }
 
 impl Chain {
-    /// Matches the chain whose first matmul is at position `at`.
+    /// Matches the chain whose first sum of products is at position `at`.
     fn of(
         code: &Block,
         at: usize,

@@ -253,7 +253,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a view of the same memory with another shape.
+    /// Returns a view of the memory of a dense buffer with another shape and the same dtype. The number of elements may
+    /// differ and is not checked.
     fn flat(&mut self, at: At<'_>, of: Rc<View>, declared: Declaration) -> Outcome<Value> {
         self.same_elements(at, &of, declared.dtype)?;
         match &of.source {

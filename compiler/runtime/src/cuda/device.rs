@@ -143,7 +143,8 @@ impl Memory<Cuda> for DeviceBuffer {
     fn allocate_together(cuda: &mut Cuda, sizes: &[usize]) -> Result<Option<Vec<DeviceBuffer>>, RunError> {
         match cuda.device.allocate_together(sizes) {
             Ok(parts) => Ok(Some(parts)),
-            // Smaller allocations may still succeed.
+            // The device has too little memory for all blocks at once. The caller then allocates each block when it
+            // needs it, which may still succeed.
             Err(DeviceError::Memory { .. }) => Ok(None),
             Err(other) => Err(device_fault(other)),
         }

@@ -42,7 +42,7 @@ def main(x: R.Tensor(ndim=2), y: R.Tensor):
     assert_eq!(results[0].shape(), [3, 2]);
     assert_eq!(values(&results[0]), [11.0, 22.0, 33.0, 14.0, 25.0, 36.0]);
     assert_eq!(values(&results[1]), [25.0, 47.0, 69.0, 25.0, 47.0, 69.0]);
-    // Run the same program with another rank of `y` and another dtype.
+    // The same text also accepts another rank of `y` and another dtype. Each call of `results` compiles it again.
     let ints = |shape: &[i64], values: &[i64]| Tensor::from_i64s(shape, values).expect("a tensor");
     let (results, _) = text.results(&[ints(&[1, 6], &[1, 2, 3, 4, 5, 6]), ints(&[], &[1])]);
     assert_eq!((results[0].dtype(), results[0].shape()), (DType::INT64, &[3, 2][..]));

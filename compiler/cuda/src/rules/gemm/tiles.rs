@@ -29,7 +29,7 @@ pub(crate) enum Unit {
     Warps { m: i64, n: i64, kind: Fragment, mma: Mma },
 }
 
-/// The tensor-core instruction, and how tiles reach shared memory.
+/// The tensor-core instruction of a kernel. For `wgmma` also the threads that copy the tiles to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mma {
     /// Each warp separately, from registers: `mma.sync`.

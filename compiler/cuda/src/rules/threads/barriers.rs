@@ -164,8 +164,11 @@ impl Placer<'_> {
 
 impl Placer<'_> {
     /// Whether a barrier is needed before a statement that evaluates the expressions `asked` and, if it is a loop,
-    /// executes `body`. A conflict of the body with earlier statements then needs no barrier in each iteration. Updates
-    /// `before`.
+    /// executes `body`: whether one of their accesses conflicts with an access in `before`. A barrier before the loop
+    /// orders the accesses in the loop after those before it. Otherwise each iteration would need a barrier for them.
+    /// Loop-carried dependences still need barriers in the loop ([`Placer::loop_body`]).
+    ///
+    /// Then adds the effects of `asked` to `before`, which is cleared first if a barrier is needed.
     fn in_front(&self, asked: &[&Expr], body: Option<&Node>, before: &mut Effects) -> bool {
         let mut all = Effects::default();
         asked.iter().for_each(|expr| all.expr(expr));

@@ -53,7 +53,9 @@ pub(super) enum Side {
 }
 
 impl Packing {
-    /// Chooses the widest vectors of 8, 4 or 2 elements that data, weight and result allow.
+    /// Chooses the widest vectors of 8, 4 or 2 elements for which all loads that depend on the last axis are vector
+    /// loads, and the result's elements are contiguous and aligned. The other loads remain loads of single elements.
+    /// The width is 1 if no vectors fit, or if no load depends on the last axis.
     pub(super) fn of(
         found: &mut SlidingWindow,
         func: &mut PrimFunc,

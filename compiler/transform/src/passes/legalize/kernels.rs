@@ -16,7 +16,7 @@ pub(super) struct Kernels {
     targets: Vec<Target>,
     /// The names of the module's items and of new prim_funcs.
     taken: FreshNames,
-    /// The names of prim_funcs that can be reused, by their loops printed without names.
+    /// The prim_funcs that can be reused: maps the loops, printed without names, to the name of the prim_func.
     known: HashMap<String, Name>,
     /// The copies of prim_funcs for a target: maps the name of the prim_func without a target, and the text of the
     /// target, to the name of the copy.
