@@ -305,9 +305,9 @@ pub fn commutes(parts: &[TupleElement]) -> bool {
     (0..count * count).all(|at| table[at] == table[at % count * count + at / count])
 }
 
-/// The combiner as a table over all pairs of sides. A side holds the values of all parts. It is encoded as a number
-/// with one digit for each part, least significant first, in base 3 (values 0 to 2) or 4 (digit 3 is NaN in a part of
-/// floats).
+/// The combiner of the given parts, each of which chooses a side, as a table over all pairs of sides. A side holds one
+/// value of each part. It is encoded as a number with one digit for each part, least significant first. All digits are
+/// in base 3 or, if a condition tests for NaN, in base 4, where the digit 3 is NaN in a part of floats.
 struct Cases {
     /// The number of possible sides.
     count: usize,

@@ -117,7 +117,7 @@ pub struct Procedure {
     /// Whether its result is memoized: a call whose arguments are identical to those of the last memoized call returns
     /// that call's result ([`rx_ir::function::ONCE`]).
     pub once: bool,
-    /// The number of registers after the parameters for captured values, in a nested function.
+    /// The number of captured values, in a nested function. Their registers come after those of the parameters.
     pub captured: usize,
     /// The types of the registers, as far as they are known at compile time.
     pub types: Vec<StructInfo>,

@@ -18,7 +18,8 @@ pub struct Step {
     pub name: &'static str,
     /// The effect, in a sentence.
     pub doc: &'static str,
-    /// Whether reference runs include the step. The interpreter runs without the others, to check their results.
+    /// Whether reference runs include the step. In a reference run, the interpreter executes the program without the
+    /// other steps, to check their results.
     always: bool,
     /// The function that transforms the program.
     run: fn(&mut Program, &Context<'_>),

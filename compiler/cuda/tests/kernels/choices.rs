@@ -18,7 +18,8 @@ impl Table {
         for choice in choices {
             *self.kernels.entry(choice.rule).or_default() += choice.kernels.len();
             if choice.rule == "fallback" {
-                // The rules are tried in order, so the last reason is that of the rule that would fit best.
+                // Usually the reason of the rule that was tried last. If that rule only declines because the block has
+                // an init, the reason of `rows` or of the first other rule says more.
                 let reason = choice.declined.last().map_or(String::new(), |(rule, why)| format!("{rule}: {why}"));
                 let fits =
                     |(rule, why): &&(&str, String)| *rule != "threads" && why != "requires a reduction; found none";

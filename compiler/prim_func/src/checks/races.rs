@@ -6,10 +6,13 @@
 //!     A[i // 2] = B[i]       # warning: iterations i = 0 and i = 1 of a parallel loop both write `A[0]`
 //! ```
 //!
-//! Concurrent loops are parallel and vectorized loops and thread axes, if their iterations share the buffer. A race is
-//! reported only if two concrete iterations are found that store different values to the same element. Loads of
-//! different elements count as different values, and so do two updates of the element (`A[0] = A[0] + 1`). The
-//! iterations of a spatial axis of a block count as concurrent too.
+//! Concurrent loops are parallel and vectorized loops, and loops over `blockIdx` and `threadIdx`, if their iterations
+//! share the buffer. A `threadIdx` axis over which the innermost block reduces does not count. A race is reported only
+//! if two concrete iterations are found that store different values to the same element. Loads of different elements
+//! count as different values, and so do two updates of the element (`A[0] = A[0] + 1`).
+//!
+//! The iterations of a spatial axis of the innermost block count as concurrent too, for stores to global buffers
+//! outside of `T.init`. A buffer that the block declares to read is left out: the block is meant to update it.
 
 use super::Walk;
 use super::evaluate::Values;

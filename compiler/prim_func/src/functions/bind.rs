@@ -126,8 +126,8 @@ impl<'t> Function<'t> {
                         next += 1;
                     }
                     Some(ParamKind::Variadic) => bound.params[at] = Some(next),
-                    // Older releases have other parameters from here on, at positions that the table does not contain:
-                    // the argument is accepted, but its parameter is not known.
+                    // In an older release, this position may belong to one of the parameters that only older releases
+                    // have. The table does not contain their positions, so the argument gets no parameter.
                     _ if next < self.params.len() && self.params.iter().skip(next).any(|param| param.old) => next += 1,
                     _ => bound.mistakes.push(Mistake::TooMany(at)),
                 },

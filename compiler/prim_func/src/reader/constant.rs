@@ -133,7 +133,8 @@ pub(super) fn float_constant(value: f64, dtype: DType) -> Option<Expr> {
     (!is_beyond).then_some(Expr::Float { value, dtype })
 }
 
-/// Returns the integer as a constant of any dtype; `None` if it is out of the dtype's range.
+/// Returns the integer as a constant of an integer, `bool` or float dtype; `None` for another dtype, or if the integer
+/// is out of the dtype's range. For a float dtype, [`float_constant`] checks the range.
 pub(super) fn integer_constant(value: i128, dtype: DType) -> Option<Expr> {
     if dtype.is_float() {
         return float_constant(value as f64, dtype);

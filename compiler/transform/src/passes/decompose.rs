@@ -125,7 +125,7 @@ impl<'a> Composed<'a> {
     }
 
     /// Returns the data operand with its rank and dtype; `None` if one of these is unknown, or if an operand is a
-    /// constant without data.
+    /// constant without data, or has an unknown type because it depends on such a constant.
     fn data(&self) -> Result<Option<Data>, PassError> {
         let data = self.operand("data")?;
         let is_known = |argument: &Argument| !matches!(argument, Argument::Operand(operand) if operand.ty.is_error());
