@@ -1,6 +1,7 @@
 //! Functions as programs write them: loops, blocks and statements built by hand.
 
 use crate::case::Case;
+use crate::script;
 use rx_base::DType;
 use rx_base::name::name;
 use rx_tir::{
@@ -27,7 +28,30 @@ pub fn cases() -> Vec<Case> {
         Case::new("a checked index that is negative", gather(0), &[&[8, 2], &[5], &[5, 2]]),
         Case::new("a checked index that is too large", gather(16), &[&[2, 2], &[5], &[5, 2]]),
         Case::new("an assertion", assertion(), &[&[3]]),
+        Case::new(
+            "a statement of two stores, of which one overwrites a value",
+            overwritten(),
+            &[&[64], &[64], &[64], &[64]],
+        ),
     ]
+}
+
+/// Returns a function whose second statement overwrites the value of the first one, and has a second store that no
+/// kernel of stages takes.
+fn overwritten() -> PrimFunc {
+    let params = "x: T.Buffer((64,), \"float32\"), at: T.Buffer((64,), \"int32\"), out: T.Buffer((64,), \"float32\"), \
+                  other: T.Buffer((64,), \"float32\")";
+    let body = "\
+for i in range(64):
+    with T.sblock(\"doubled\"):
+        vi = T.axis.spatial(64, i)
+        out[vi] = x[vi] * T.float32(2)
+for i in range(64):
+    with T.sblock(\"moved\"):
+        vi = T.axis.spatial(64, i)
+        out[vi] = out[vi] + T.float32(1)
+        other[at[vi] % 64] = out[vi]";
+    script::function(&format!("own({params})"), body)
 }
 
 /// A function under construction.

@@ -148,6 +148,8 @@ struct Builder<'f> {
     reads: Vec<Read>,
     /// Elements that remain loads: under a condition, or at an index that a stage computes.
     others: Vec<Affine>,
+    /// The stages that a later stage overwrites, which are not stored.
+    overwritten: Vec<usize>,
     /// Maps the variables of a tuple reduction's sides to those of its stages so far.
     sides: FxHashMap<VarId, VarId>,
 }
@@ -168,20 +170,27 @@ impl<'f> Builder<'f> {
             stages: Vec::new(),
             reads: Vec::new(),
             others: Vec::new(),
+            overwritten: Vec::new(),
             sides: FxHashMap::default(),
         }
     }
 
     /// Returns the current lengths, for [`Builder::go_back`].
-    fn mark(&self) -> (usize, usize, usize) {
-        (self.stages.len(), self.reads.len(), self.others.len())
+    fn mark(&self) -> [usize; 4] {
+        [self.stages.len(), self.reads.len(), self.others.len(), self.overwritten.len()]
     }
 
-    /// Removes the stages, reads and other loads that were added since a mark.
-    fn go_back(&mut self, (stages, reads, others): (usize, usize, usize)) {
+    /// Removes the stages, reads and other loads that were added since a mark. Stages that only they overwrote are
+    /// stored again.
+    fn go_back(&mut self, [stages, reads, others, overwritten]: [usize; 4]) {
         self.stages.truncate(stages);
         self.reads.truncate(reads);
         self.others.truncate(others);
+        for at in self.overwritten.drain(overwritten..) {
+            if let Some(stage) = self.stages.get_mut(at) {
+                stage.target.is_stored = true;
+            }
+        }
     }
 
     /// Adds the stages of one store and of its let values.
@@ -213,12 +222,17 @@ impl<'f> Builder<'f> {
         if self.reads.iter().any(|read| before(&read.element)) || self.others.iter().any(before) {
             return Err(elsewhere);
         }
-        for stage in self.stages.iter_mut().filter(|stage| stage.target.element.buffer == part.buffer) {
+        for (at, stage) in self.stages.iter_mut().enumerate() {
+            if stage.target.element.buffer != part.buffer {
+                continue;
+            }
             if stage.target.element != target {
                 return Err(elsewhere);
             }
             // A later store overwrites the element.
-            stage.target.is_stored = false;
+            if std::mem::take(&mut stage.target.is_stored) {
+                self.overwritten.push(at);
+            }
         }
         // A let value is a stage like the value of an earlier statement, but it is never in memory.
         let kind = if matches!(part.kind, Kind::Row) { Kind::Row } else { Kind::Element };

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use rx_base::{DType, Dim};
 use rx_loops::scope::Scope as Known;
 use rx_tir::rewrite::substitute;
-use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
+use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId, WARP};
 
 /// Whether it is proved that no two threads of a block (for a fragment store: no two warps) write the same element of a
 /// shared buffer, of which `region` (begin and extent of each axis) is accessed.
@@ -31,11 +31,14 @@ pub(super) fn has_disjoint_writes(
     if writers.is_other {
         return false;
     }
-    // The lanes of a warp write a fragment together, so `threadIdx.x` is not enumerated.
+    // The lanes of a warp write a fragment together, so `threadIdx.x` is not enumerated if it is a single warp.
     let mut threads = Loop::threads(launch);
     if writer.is_warp
         && let Some(lanes) = launch.axis("threadIdx.x")
     {
+        if lanes.extent.as_int().is_none_or(|extent| extent > WARP) {
+            return false;
+        }
         threads.retain(|one| one.var != lanes.var);
     }
     let mut position = Dim::constant(0);
