@@ -244,18 +244,23 @@ fn all_modules<'t>(texts: impl Iterator<Item = &'t String>) -> (BTreeMap<&'stati
     let is_wanted = |step: &Step| wanted.as_ref().is_none_or(|wanted| wanted == step.pass.name);
     let general: Vec<Step> = general.chain(layouts).chain(split).filter(is_wanted).collect();
     for text in texts {
+        let mut known: BTreeMap<String, Option<Checked>> = BTreeMap::new();
         for step in &general {
             let text = in_its_mode(text, step.pass.name);
-            if !changes(&text, step) {
+            let checked = known.entry(text).or_insert_with_key(|text| Checked::read(text));
+            let Some((checked, after)) = checked.as_ref().and_then(|checked| Some((checked, checked.changed(step)?)))
+            else {
                 continue;
-            }
+            };
+            let bound = rx_transform::bound(&checked.module, step);
+            let found = compared((&checked.workspace, checked.file), &after, bound.as_ref());
             let count = counts.entry(step.pass.name).or_default();
-            for (function, verdict) in verdicts(&text, std::slice::from_ref(step)).unwrap_or_default() {
+            for (function, verdict) in found.unwrap_or_default() {
                 match verdict {
                     Verdict::Same(_) => count.0 += 1,
                     Verdict::NotRun(_) => count.1 += 1,
                     Verdict::Differs(title) => {
-                        mistakes.push(format!("{}, `{function}`: {title}\n{text}", step.pass.name))
+                        mistakes.push(format!("{}, `{function}`: {title}\n{}", step.pass.name, checked.printed))
                     }
                 }
             }
@@ -264,18 +269,30 @@ fn all_modules<'t>(texts: impl Iterator<Item = &'t String>) -> (BTreeMap<&'stati
     (counts, mistakes)
 }
 
-/// Whether a pass changes the text of a module.
-fn changes(text: &str, step: &Step) -> bool {
-    let made = |module| {
-        (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_driver::evaluate))
-            .ok()
-            .map(|made| rx_transform::print(&made))
-    };
-    let read = read(text).and_then(|(workspace, file)| workspace.module(workspace.first_module(file)).ok());
-    read.is_some_and(|module: rx_transform::Module| {
-        let before = rx_transform::print(&module);
-        made(module).is_some_and(|after| after != before)
-    })
+/// A text without errors, with its module.
+struct Checked {
+    workspace: Workspace,
+    file: FileId,
+    module: rx_transform::Module,
+    /// The module as it is printed.
+    printed: String,
+}
+
+impl Checked {
+    /// Reads a text. Returns `None` if it has errors.
+    fn read(text: &str) -> Option<Checked> {
+        let (workspace, file) = read(text)?;
+        let module = workspace.module(workspace.first_module(file)).ok()?;
+        let printed = rx_transform::print(&module);
+        Some(Checked { workspace, file, module, printed })
+    }
+
+    /// Runs a pass and prints its result. Returns `None` if it fails or changes nothing.
+    fn changed(&self, step: &Step) -> Option<String> {
+        let arguments = step.arguments.clone().with_evaluator(rx_driver::evaluate);
+        let made = (step.pass.run)(self.module.clone(), &arguments).ok()?;
+        Some(rx_transform::print(&made)).filter(|after| *after != self.printed)
+    }
 }
 
 const PROGRAM: &str = "\
