@@ -1,9 +1,9 @@
 //! The state of an elaboration: names, facts, diagnostics and recorded data.
 //!
 //! [`Checker`] checks typed values and creates fixes; it does not read expressions or statements. Its methods are
-//! grouped by subject: names (`names`), facts about symbols (`refine`), known elements (`values`), calls (`call`,
-//! `call_tir`), and texts of messages and fixes (`written`, `advice`, `explanation`). `Elaborator` reads the syntax
-//! trees and calls it.
+//! grouped by subject: names (`names`), facts about symbols (`refinement`), known elements (`values`), calls (`call`,
+//! `call_tir`), and texts of messages and fixes (`annotation_text`, `advice`, `explanation`). `Elaborator` reads the
+//! syntax trees and calls it.
 
 use super::asked::Asked;
 use super::bound_call::Tried;
