@@ -4,8 +4,8 @@
 //! The checks walk along the trace of a function (`reader::trace`). Statements that could not be read are not judged.
 //! An index is an error if it is proved to be out of bounds for all values of the symbols for which the access happens;
 //! the error names an iteration that shows it. An index that is out of bounds for some values only is a warning if the
-//! extent uses all symbols on which the index depends; otherwise it is not reported. The other checks give warnings;
-//! that of a race may be shown for a single value of the symbols.
+//! extent uses all symbols on which the index and its loops and conditions depend; otherwise it is not reported. The
+//! other checks give warnings; that of a race may be shown for a single value of the symbols.
 //!
 //! ```text
 //! def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):

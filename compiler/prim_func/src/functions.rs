@@ -35,7 +35,7 @@ pub struct Param<'t> {
     pub other_name: Option<&'t str>,
     /// How arguments are passed for it.
     pub kind: ParamKind,
-    /// Its default value in Python syntax; `None` if the argument is required.
+    /// Its default value in Python syntax, if it has one.
     pub default: Option<&'t str>,
     /// Whether only older releases have it.
     pub old: bool,

@@ -7,8 +7,10 @@
 //! - [`signature`]: parameters and effects as `R.call_tir` sees them, computed from the syntax tree without building
 //!   loops.
 //! - [`reader`]: translates a prim_func into the loop IR of `rx-tir`. A call of a `T.inline` or `T.macro` function is
-//!   expanded into the macro's statements; a mistake in them is reported in the macro, with a label at the call.
-//! - [`checks`]: checks the loop IR: accesses in range, no races, initialized reductions, declared regions.
+//!   expanded into the macro's statements; a mistake in a macro of another item is reported in the macro, with a label
+//!   at the call.
+//! - [`checks`]: checks the statements of a prim_func: accesses in range, no races, initialized reductions, declared
+//!   regions.
 //! - [`attributes`]: finds `T.func_attr({…})` in the text, for passes that change it.
 //! - [`integer`]: builds symbolic dims from integer expressions, in the same way for prim_funcs and Relax functions.
 //!

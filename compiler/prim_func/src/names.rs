@@ -72,7 +72,7 @@ pub fn is_builtin(name: &str) -> bool {
     BUILTINS.contains(&name)
 }
 
-/// Reports the names of a prim_func that nothing binds, each at its first use. Names that the kernel captures from
+/// Reports the names of a prim_func that nothing binds before their use, each once. Names that the kernel captures from
 /// surrounding Python code are warnings. Also runs the other checks of this module, for example of calls of `T.`
 /// functions.
 pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {

@@ -1,8 +1,9 @@
 //! Translates the text of a `@T.prim_func` into the loop-level IR.
 //!
-//! [`prim_func`] accepts the syntax of all supported TVM releases. The IR keeps the text's operations one by one and
-//! does not fold constants of the IR, so that printing and reading again gives the same function. Dtypes follow TVM's
-//! rules: a Python integer is an `int32` if it fits; mixed operands are promoted, with explicit casts.
+//! [`prim_func`] accepts the syntax of all supported TVM releases. The IR usually keeps the text's operations one by
+//! one and folds mainly Python numbers and casts of integer constants, so that printing and reading again gives the
+//! same function. Dtypes follow TVM's rules: a Python integer is an `int32` if it fits; mixed operands are promoted,
+//! with explicit casts.
 //!
 //! Some constructs do not exist in the IR and are eliminated:
 //!
@@ -10,8 +11,7 @@
 //!   the underlying buffer. For example, after `B = T.match_buffer(A[4:8], (4,))` the load `B[i]` becomes `A[4 + i]`.
 //! - Barriers and cross-thread reductions become loops over threads ([`rx_tir::spmd`]).
 //! - `break`, `continue` and `return` become flags and predicates ([`rx_tir::leave`]).
-//! - Regions (`T.reads`, `T.writes`), annotations and attributes other than "reduce_scope" do not affect values and are
-//!   dropped.
+//! - Regions (`T.reads`, `T.writes`), annotations and most attributes do not affect values and are dropped.
 
 mod arith;
 mod assign;
@@ -57,8 +57,9 @@ const DEEPEST: usize = 512;
 
 /// Reads the prim_func `name` from its segments: decorators, header and body.
 ///
-/// The function's buffer parameters are its tensor parameters in order, including handles opened by `T.match_buffer`.
-/// Its [`PrimFunc::symbols`] are the variables in the shapes and strides of these buffers that are not parameters.
+/// The function's buffer parameters are its tensor parameters in order, including handles over which the body declares
+/// a buffer. Its [`PrimFunc::symbols`] are the variables in the shapes and strides of these buffers that are not
+/// parameters.
 ///
 /// # Errors
 /// All syntax errors if there are any. Otherwise the first mistake, or the first construct that the IR does not
@@ -101,7 +102,8 @@ struct Reader<'a> {
     reassigned: NameMap<()>,
     /// Variables that are declared but not bound, such as `n = T.int64()`.
     symbols: Vec<VarId>,
-    /// Parameters that are handles, with the buffer that a `T.match_buffer` has opened over each.
+    /// Parameters that are handles, with the buffer that the body has declared over each, for example by
+    /// `T.match_buffer`.
     handles: NameMap<Option<BufferId>>,
     /// The axes, predicate and initialization of the enclosing blocks, innermost last.
     frames: Vec<block::Frame>,
@@ -243,8 +245,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Completes the function after its parameters and body have been read: eliminates early exits, inserts implied
-    /// barriers, converts collective operations to loops, and drops unused variables and buffers. Fails if a symbol
-    /// occurs neither in the shape nor in the strides of a buffer parameter, since a call cannot determine its value.
+    /// barriers, converts collective operations to loops, and drops unused variables and buffers. Fails if one of these
+    /// steps does, or if a symbol occurs neither in the shape nor in the strides of a buffer parameter, since a call
+    /// cannot determine its value.
     fn finish(mut self, at: At<'_>, body: Stmt) -> Outcome<PrimFunc> {
         self.func.body = body;
         self.func.symbols = std::mem::take(&mut self.symbols);

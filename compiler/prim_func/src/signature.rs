@@ -42,8 +42,8 @@ pub fn prim_func_signature<'s>(
     None
 }
 
-/// Marks all buffers as read and written if the function writes no parameter. Such a function is a placeholder for an
-/// external kernel, which may write any of them.
+/// Marks all buffers as read and written if the function writes no parameter. Such a function may be a placeholder for
+/// an external kernel, which may write any of them.
 fn settle(mut params: Vec<PrimParam>) -> Vec<PrimParam> {
     if !params.iter().any(is_written) {
         for param in &mut params {
@@ -64,7 +64,7 @@ fn is_written(param: &PrimParam) -> bool {
 struct Body {
     /// Handles opened by `A = T.match_buffer(a, …)`: from the handle's name to the buffer's name, shape and dtype.
     matched: NameMap<(Name, Vec<Dim>, DType)>,
-    /// Handles that are the memory of `A = T.decl_buffer(…, data=a)`: from the handle's name to the buffer's name.
+    /// Names passed as `data` to a `T.decl_buffer` or `T.Buffer`, such as handles: from that name to the buffer's name.
     opened: NameMap<Name>,
     /// Names of buffers that may be written.
     written: NameMap<()>,
@@ -72,7 +72,7 @@ struct Body {
     read: NameMap<()>,
     /// Names that are called like functions. Some of them are macros.
     called: Vec<Name>,
-    /// Whether the body calls external code: `T.call_extern`, `T.call_packed`, inline PTX.
+    /// Whether the body calls external code, for example by `T.call_extern`, `T.call_packed` or inline PTX.
     calls_out: bool,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Block<'t> {
     pub(super) reads: Option<Declared<'t>>,
     pub(super) writes: Option<Declared<'t>>,
     pub(super) has_init: bool,
-    /// The number of conditions that hold in the whole block, such as that of a `T.where`.
+    /// The number of conditions that the block's own statements state, such as a `T.where`, but not an `if`.
     pub(super) predicates: usize,
 }
 

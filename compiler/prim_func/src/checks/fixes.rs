@@ -28,7 +28,8 @@ impl<'t> Text<'t> {
         Some((at as usize, segment, index, statement))
     }
 
-    /// Returns the fix that deletes the statement at a place together with its lines; `None` if other code is on them.
+    /// Returns the fix that deletes the statement at a place together with its lines; `None` if, for example, other
+    /// code is on them.
     pub(super) fn without(self, place: &ItemPlace, title: String) -> Option<Fix<ItemPlace>> {
         let (at, segment, _, statement) = self.statement(place)?;
         let (text, span) = (segment.text(), statement.span.range());

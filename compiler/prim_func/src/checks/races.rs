@@ -133,7 +133,8 @@ impl<'t> Walk<'t> {
     }
 
     /// Searches for two iterations that store to the same element, differ in `key`, and agree on all relevant variables
-    /// before `step`. Returns the first pair found, or `None` if it is not known to store different values.
+    /// before `step`. Returns the first pair found; `None` if there is none, or if it is not known to store different
+    /// values.
     fn collision(
         &mut self,
         access: &Access,

@@ -1,4 +1,4 @@
-//! Reports values computed from undefined memory: reductions without an initialization, and loads before any store.
+//! Reports reductions without an initialization, and loads of allocated buffers before any store.
 //!
 //! ```text
 //! with T.sblock("sum"):

@@ -7,9 +7,9 @@
 //!     B[v] = A[v + 1]
 //! ```
 //!
-//! Requires that the declarations of the block could be read. Accesses under conditions are not checked, since TVM
-//! itself omits them from inferred regions. A block that declares `T.reads()` and `T.writes()` is opaque and is not
-//! checked.
+//! Requires that the declarations of the block could be read. Accesses under an `if` or a similar condition in the
+//! block are not checked, since TVM itself omits them from inferred regions. A block that declares `T.reads()` and
+//! `T.writes()` is opaque and is not checked.
 
 use super::Walk;
 use super::blocks::Declared;

@@ -33,7 +33,7 @@ pub struct Bound<'t> {
 pub enum Mistake<'t> {
     /// No release has a parameter of this name.
     Unknown(usize),
-    /// An earlier argument is for the same parameter.
+    /// Another argument is for the same parameter.
     Twice(usize),
     /// There are more positional arguments than positional parameters.
     TooMany(usize),
@@ -161,7 +161,7 @@ impl<'t> Function<'t> {
                 }
             }
         }
-        // A parameter may seem missing because its name is misspelled, so only the misspelling is reported.
+        // A parameter may seem missing because its name is misspelled, so missing ones are not reported then.
         let misspelt = bound.mistakes.iter().any(|mistake| matches!(mistake, Mistake::Unknown(_)));
         if !bound.open && !misspelt {
             let missing = self.params.iter().zip(&passed).filter(|(param, passed)| param.is_required() && !**passed);

@@ -194,7 +194,7 @@ fn expressions(kind: &StatementKind) -> Vec<&Expr> {
     }
 }
 
-/// Returns the same expressions as [`expressions`], mutably.
+/// Returns the same expressions as [`expressions`], mutably, without the targets of `for` and `with`.
 fn expressions_mut(kind: &mut StatementKind) -> Vec<&mut Expr> {
     match kind {
         StatementKind::Assign { targets, value } => targets.iter_mut().chain([value]).collect(),

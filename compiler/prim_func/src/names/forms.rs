@@ -182,8 +182,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks `for i, j in T.grid(a, b)`: the numbers of variables and extents must agree, and every extent has a
-    /// value.
+    /// Checks that the extents of a loop have values and, in `for i, j in T.grid(a, b)`, that the numbers of variables
+    /// and extents agree.
     fn grid(&mut self, cursor: Cursor<'_>, target: &Expr, iter: &Expr) {
         if let ExprKind::Call { callee, arguments } = &iter.kind {
             // The signatures report `T.serial()`, which lacks a required argument. `T.grid()` and `range()` satisfy

@@ -48,8 +48,8 @@ impl Kinds {
         }
     }
 
-    /// Records the names that a statement binds. A name that was recorded before is removed, since it may now have
-    /// another kind.
+    /// Records the loop variables, axes and buffers that a statement binds. A name that was recorded before is removed
+    /// instead, since it may now have another kind.
     pub(super) fn bind(&mut self, cursor: Cursor<'_>, kind: &StatementKind) {
         let mut names = NameSet::default();
         if let StatementKind::Def { .. } = kind {
@@ -172,8 +172,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a name refers to a namespace, a Python function or a class, and to nothing that the function or file
-    /// binds as a value.
+    /// Whether a name refers to a namespace, a name of Python such as `range`, or another item of the file, and to
+    /// nothing that the function or file binds as a value.
     fn is_no_value(&self, name: Name) -> bool {
         let file = self.file;
         let hidden = self.anywhere.contains(&name) || file.symbols.contains(&name) || file.captured.contains(&name);

@@ -38,7 +38,7 @@ pub fn is_module_member(name: &str) -> bool {
     MODULE_MEMBERS.contains(&name)
 }
 
-/// Returns the members of `T` in alphabetical order, without the dtypes.
+/// Returns the known members of `T` in alphabetical order; of the dtypes, only some.
 pub fn all() -> impl Iterator<Item = &'static str> {
     static ALL: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let functions = functions::names().filter(|name| !name.contains('.'));

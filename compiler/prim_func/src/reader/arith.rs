@@ -10,7 +10,7 @@ use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 
 impl Reader<'_> {
     /// Evaluates `a op b`. Two Python numbers are folded if [`python_infix`] can; otherwise the operation becomes a
-    /// part of the IR.
+    /// part of the IR, except `**` and `@`, which are unsupported there.
     pub(super) fn infix(&mut self, at: At<'_>, op: ast::BinaryOp, a: Value, b: Value) -> Outcome<Value> {
         if let Some(folded) = python_infix(op, &a, &b) {
             return Ok(folded);
@@ -159,7 +159,7 @@ impl Reader<'_> {
         Ok(Expr::Unary { op, value: Box::new(value) })
     }
 
-    /// Casts two operands to the dtype to which TVM promotes them. Constants are converted directly.
+    /// Casts two operands to the dtype to which TVM promotes them. Most integer constants are converted directly.
     pub(super) fn promoted(&mut self, at: At<'_>, a: Expr, b: Expr) -> Outcome<(Expr, Expr)> {
         match promote(a.dtype(), b.dtype()) {
             Some(dtype) => Ok((a.cast(dtype), b.cast(dtype))),
@@ -199,7 +199,7 @@ pub(super) fn promote(a: DType, b: DType) -> Option<DType> {
     })
 }
 
-/// Whether a value is a Python number.
+/// Whether a value is a Python number: an `int`, `float` or `bool`.
 pub(super) fn is_number(value: &Value) -> bool {
     matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_))
 }
@@ -213,8 +213,8 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Evaluates Python arithmetic on two numbers. `None` if an operand is not a number, or if the result is undefined, too
-/// large, a shift of integers by 64 or more, or an integer to a negative power.
+/// Evaluates Python arithmetic on two numbers. `None` if an operand is not a number or the operation is not folded, for
+/// example if its result is undefined or too large, or for a shift of integers by 64 or more.
 fn python_infix(op: ast::BinaryOp, a: &Value, b: &Value) -> Option<Value> {
     if let (Value::Int(a), Value::Int(b)) = (a, b) {
         let (a, b) = (*a, *b);

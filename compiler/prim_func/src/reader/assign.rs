@@ -162,8 +162,8 @@ impl Reader<'_> {
         Ok(self.cell_store(buffer, value))
     }
 
-    /// Reads `x: T.let[T.int32] = value`, `x: T.int32 = value` or, without a value, the declaration `x: T.int32` of a
-    /// cell.
+    /// Reads `x: T.let[T.int32] = value`, `x: T.let = value`, `x: T.int32 = value` or, without a value, the declaration
+    /// `x: T.int32` of a cell.
     pub(super) fn annotated(
         &mut self,
         cursor: Cursor<'_>,

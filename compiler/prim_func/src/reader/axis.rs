@@ -10,7 +10,7 @@ use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, Iter, IterKind};
 
 impl Reader<'_> {
-    /// Reads `vi, vj = T.axis.remap("SR", [i, j])` and `vi = T.axis.spatial(n, i)`.
+    /// Reads `vi, vj = T.axis.remap("SR", [i, j])`, `vi = T.axis.spatial(n, i)` and `a, b = items`.
     pub(super) fn assign_axes(&mut self, cursor: Cursor<'_>, target: &Tree, value: &Tree) -> Outcome<Step> {
         let targets: Vec<&Tree> = match &target.kind {
             ExprKind::Tuple(targets) | ExprKind::List(targets) => targets.iter().collect(),

@@ -17,7 +17,7 @@ pub(super) struct Declaration {
     /// The number of elements before the first; `None` for 0 or if any number matches.
     offset: Option<Expr>,
     scope: Scope,
-    /// The memory of another buffer that it uses.
+    /// The argument `data`, usually the memory of another buffer or a handle.
     data: Option<Value>,
 }
 
@@ -253,8 +253,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a view of the memory of a dense buffer with another shape and the same dtype. The number of elements may
-    /// differ and is not checked.
+    /// Returns a view of the memory of a dense buffer with the declared shape, offset and strides and the same dtype.
+    /// The number of elements may differ and is not checked.
     fn flat(&mut self, at: At<'_>, of: Rc<View>, declared: Declaration) -> Outcome<Value> {
         self.same_elements(at, &of, declared.dtype)?;
         match &of.source {

@@ -126,7 +126,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the name of the external function that a call names: `T.call_packed("f", …)`,
+    /// Returns the name of the external function that a call names, for example `T.call_packed("f", …)` or
     /// `T.call_extern("int32", "f", …)`.
     fn foreign(&self, cursor: Cursor<'_>, member: &str, trees: &[&Tree]) -> Option<String> {
         let at = match member {
@@ -195,7 +195,7 @@ impl Reader<'_> {
     }
 
     /// Reads `T.Cast("float32", x)`, which becomes a cast unless `x` has this dtype, or `T.cast(x, "float32")`, which
-    /// converts constants directly.
+    /// converts Python numbers and most integer constants directly.
     fn cast(&mut self, cursor: Cursor<'_>, member: &str, first: &Tree, second: &Tree) -> Outcome<Value> {
         if member == "cast" {
             let dtype = self.dtype(cursor, second)?;

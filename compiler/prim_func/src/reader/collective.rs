@@ -144,7 +144,8 @@ impl Reader<'_> {
         Ok(self.together(at, Collective::AllReduce(Box::new(reduction))))
     }
 
-    /// Returns the element that receives a result: `t0[0]`, or the first element for `t0.data`.
+    /// Returns the element that receives a result: `t0[0]`, or the first element if there are no indices, as in
+    /// `t0.data`.
     fn target(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<(BufferId, Vec<Expr>)> {
         let (of, index) = match &tree.kind {
             ExprKind::Subscript { value, index } => (&**value, Some(&**index)),

@@ -254,8 +254,8 @@ impl<'a> Reader<'a> {
         outcome
     }
 
-    /// Binds a macro's parameters to the passed values or to their defaults, and a `*args` without values to an empty
-    /// list.
+    /// Binds a macro's parameters to the passed values or to their defaults, and a `*args` or `**kwargs` without values
+    /// to an empty list.
     fn enter(&mut self, def: &Node<'_>, params: &[Parameter], passed: NameMap<Value>) -> Outcome<()> {
         self.stand_at(def);
         for param in params {

@@ -221,7 +221,7 @@ impl Reader<'_> {
     }
 
     /// Reads the indices in the brackets of a view with their positions. Their number must be the view's number of
-    /// dims.
+    /// dims; for a view without dims, the index 0 is accepted, too.
     pub(super) fn indices(&mut self, at: At<'_>, view: &View, index: &Tree) -> Outcome<Vec<(Expr, TokenRange)>> {
         let written = index_items(index);
         let mut indices = Vec::with_capacity(written.len());
@@ -260,7 +260,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a bool or scalar as an expression; `None` for other values.
+/// Returns a Python bool or a scalar of the IR as an expression; `None` for other values.
 pub(super) fn condition_of(value: &Value) -> Option<Expr> {
     match value {
         Value::Bool(holds) => Some(Expr::bool(*holds)),

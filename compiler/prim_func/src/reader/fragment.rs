@@ -2,8 +2,8 @@
 //! `tvm_fill_fragment`, `tvm_load_matrix_sync`, `tvm_mma_sync`, `tvm_store_matrix_sync`; CUDA C++ Programming Guide,
 //! "Warp Matrix Functions").
 //!
-//! Each operation becomes a loop nest over the elements of the fragments' buffers. A warp performs it once, so if
-//! there is a loop over `threadIdx.x`, the first lane of each warp executes the nest:
+//! Each operation becomes a loop nest over the elements of the fragments' buffers. A warp performs it once, so if there
+//! is a loop over `threadIdx.x` with more than one thread, the first lane of each warp executes the nest:
 //!
 //! ```text
 //! T.tvm_mma_sync(C.data, 0, A.data, 0, B.data, 0, C.data, 0)
@@ -13,9 +13,9 @@
 //!             C[i, j] = C[i, j] + A[i, k] * B[k, j]
 //! ```
 //!
-//! Requires constant fragment sizes, buffers in a `wmma.*` scope, and dense matrices in memory. Guarantees the same
-//! results as the hardware operation up to the order of summation. The hardware's assignment of elements to registers
-//! is not observable, so elements keep the layout of the declared buffer.
+//! Requires constant fragment sizes of at most 256, buffers in a `wmma.*` scope, and usually dense matrices in memory.
+//! Guarantees the same results as the hardware operation up to the order of summation. The hardware's assignment of
+//! elements to registers is not observable, so elements keep the layout of the declared buffer.
 
 use super::statement::Step;
 use super::value::{Source, Value, View};
@@ -119,7 +119,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Restricts an operation of a warp to its first lane, if there is a loop over `threadIdx.x`.
+    /// Restricts an operation of a warp to its first lane, if there is a loop over `threadIdx.x` with more than one
+    /// thread.
     fn by_first_lane(&self, done: Stmt) -> Stmt {
         let Some(Value::Expr(lane)) = self.lookup(name(LANE)) else { return done };
         let number = |value| Expr::Int { value, dtype: lane.dtype() };
@@ -343,9 +344,9 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the fragment with an index in a matrix that is tiled by fragments, in row-major order; `None` if the
-/// fragments do not tile it. For example, a 32 x 32 matrix has four fragments of 16 x 16; number 2 begins at row 16,
-/// column 0.
+/// Returns the fragment with an index in a matrix that is tiled by fragments, in row-major order; `None` unless the
+/// fragments are known to tile it. For example, a 32 x 32 matrix has four fragments of 16 x 16; number 2 begins at row
+/// 16, column 0.
 fn tile(whole: &Rc<View>, number: &Expr, (rows, columns): (i64, i64)) -> Option<View> {
     let [in_front @ .., of_rows, of_columns] = &whole.shape[..] else { return None };
     let (of_rows, of_columns) = (of_rows.as_int()?, of_columns.as_int()?);
@@ -365,8 +366,8 @@ fn tile(whole: &Rc<View>, number: &Expr, (rows, columns): (i64, i64)) -> Option<
     Some(View { shape, dtype: whole.dtype, source: Source::Region { of: whole.clone(), mins } })
 }
 
-/// Returns the matrix at an offset in memory with the given row stride. Its shape is not known and set to zero, since
-/// its accesses do not use it.
+/// Returns the matrix at an offset in memory; `stride` is that of its first dim. Its shape is not known and set to
+/// zero, since its accesses do not use it.
 fn flat(of: &Rc<View>, offset: Expr, stride: Expr, dtype: DType) -> View {
     let strides = Some(vec![stride, int(1, DType::INT32)]);
     let shape = vec![int(0, DType::INT32), int(0, DType::INT32)];

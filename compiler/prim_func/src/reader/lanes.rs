@@ -153,7 +153,7 @@ impl Reader<'_> {
         self.check_lanes(cursor.at(tree.tokens), count)
     }
 
-    /// Checks that a vector in the value of a vector store has as many lanes as the store.
+    /// Checks that a vector has a constant number of lanes and, in a vector store, as many as the store.
     fn check_lanes(&mut self, at: At<'_>, count: Option<i64>) -> Outcome<()> {
         match (count, self.lanes.as_ref().map(|lanes| lanes.count)) {
             (Some(count), Some(stored)) if count != stored => {
@@ -186,7 +186,7 @@ fn slice_length((lower, upper): &(Expr, Expr), step: i64) -> Option<i64> {
     constant_difference(upper, lower).map(|extent| extent.saturating_add(step - 1) / step)
 }
 
-/// Returns `a - b` if it is the same for all values of the variables.
+/// Returns `a - b` if it is known to be the same for all values of the variables.
 fn constant_difference(a: &Expr, b: &Expr) -> Option<i64> {
     let symbol = |var: VarId| Some(Dim::symbol(name(&format!("v{}", var.0))));
     (&to_dim(a, &symbol)? - &to_dim(b, &symbol)?).as_constant()

@@ -11,7 +11,7 @@ use rx_syntax::{At, Cursor, Segment};
 use rx_tir::{Buffer, BufferId, Expr, Param, PrimFunc, VarId};
 use std::rc::Rc;
 
-/// A declared parameter. A handle becomes a buffer if the body opens it with `T.match_buffer`.
+/// A declared parameter. A handle becomes a buffer if the body declares one over it, for example with `T.match_buffer`.
 pub(super) enum Declared {
     Param(Param),
     Handle(Name),
@@ -273,7 +273,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the names in the expression of a dim.
+/// Returns the names in the expression of a dim that are operands or arguments, not callees.
 fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
     let mut names = Vec::new();
     let mut open = vec![tree];
@@ -290,7 +290,7 @@ fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
 }
 
 /// Returns the names that are assigned more than once, changed by `+=` or similar, or declared without a value.
-/// Functions inside the body are not searched.
+/// Assignments to tuples or to several targets do not count, nor do those of functions inside the body.
 pub(super) fn reassigned(body: &[Node<'_>]) -> NameMap<()> {
     let mut once: NameMap<()> = NameMap::default();
     let mut again = NameMap::default();

@@ -1,4 +1,4 @@
-//! Reads sequences of statements, and the statements that bind a value for the rest of a body.
+//! Reads bodies: sequences of statements, some of which bind a value for the rest of the body.
 
 use super::leave::left_by;
 use super::trace::Event;
@@ -12,7 +12,7 @@ use rx_syntax::{At, Cursor};
 use rx_tir::leave::Leave;
 use rx_tir::{BinaryOp as Op, BufferId, Expr, LoopKind, Stmt, VarId};
 
-/// A binder whose body is the rest of the enclosing body.
+/// A binder whose body is the rest of the enclosing body or, in a `with`, the rest of the `with`.
 pub(super) enum Binder {
     /// A new variable with a value, for example `x: T.let[…] = value`.
     Let { var: VarId, value: Expr },

@@ -23,8 +23,8 @@ use rx_syntax::{At, Cursor, Segment, TokenKind};
 use rx_tir::{BufferId, Expr, Iter, LoopKind, PrimFunc, VarId};
 use std::sync::Arc;
 
-/// The limit on the total number of nodes in the values that replace names and in declared regions of a function. Real
-/// kernels have thousands. Bindings that use earlier ones repeatedly can make the number exponential.
+/// The limit on the total number of nodes in the values of names and loads and in the declared regions of a function.
+/// Real kernels have thousands. Bindings that use earlier ones repeatedly can make the number exponential.
 const LARGEST: usize = 1 << 19;
 
 /// A step of a function. The effect of most events ends with the [`Event::Close`] of the innermost open
@@ -101,11 +101,11 @@ pub(crate) struct TracedLoop {
     pub(crate) extent: Expr,
     /// Its kind: serial, parallel, vectorized, unrolled or a thread axis.
     pub(crate) kind: LoopKind,
-    /// Its name in the source.
+    /// Its name in messages, usually that in the source.
     pub(crate) name: Name,
     /// The value of that name: the variable, or an expression of it if the loop has a step.
     pub(crate) value: Expr,
-    /// The position of the name.
+    /// The position of the loop, usually that of its name.
     pub(crate) place: ItemPlace,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct Access {
     pub(crate) indices: Vec<(Expr, ItemPlace)>,
     /// The position of the whole access, `A[i, j]`.
     pub(crate) place: ItemPlace,
-    /// The value of a store, if it could be read.
+    /// The value of a store, if it is known.
     pub(crate) value: Option<Expr>,
 }
 
@@ -415,7 +415,7 @@ impl Reader<'_> {
         }
     }
 
-    /// In a trace, adds the nodes of an expression that replaces a name to the size of the function.
+    /// In a trace, adds the nodes of the value of a name or load to the size of the function.
     ///
     /// # Errors
     /// If the function becomes larger than the limit.

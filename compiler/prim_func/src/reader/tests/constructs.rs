@@ -5,7 +5,8 @@ use super::round_trip;
 use rx_syntax::document::FileKind;
 use rx_tir::print::script;
 
-/// Returns the printed body of a prim_func with these parameters and statements, all without indentation.
+/// Returns the printed header and body of a prim_func with these parameters and statements, without decorator and
+/// attributes. One level of indentation is removed from each line.
 pub(super) fn body_of(params: &str, body: &str) -> String {
     let mut text = format!("@T.prim_func\ndef f({params}):\n");
     body.lines().for_each(|line| text += &format!("    {line}\n"));
