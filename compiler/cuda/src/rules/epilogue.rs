@@ -45,7 +45,7 @@ pub(crate) struct Epilogue {
 pub(crate) struct Front {
     /// The number of statements.
     pub(crate) statements: usize,
-    /// The intermediate buffers of these statements, which never reach memory.
+    /// Intermediate buffers of these statements, which never reach memory. The rule `attention` has a separate list.
     pub(crate) within: Vec<BufferId>,
     /// The condition under which an iteration is an element of the result; `None` if all are. The phases of a strided
     /// transposed convolution may have more iterations than elements.
@@ -104,8 +104,8 @@ pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -
 
 impl Epilogue {
     /// Collects the elementwise statements of the task that follow the front, up to the first that cannot be fused, or
-    /// to one that writes only some elements of its buffer. The loops of the front write `buffer[indices]`: `elements`
-    /// different elements, each once.
+    /// up to and including one that writes only some elements of its buffer. The loops of the front write
+    /// `buffer[indices]`: `elements` different elements, each once.
     pub(crate) fn of(
         task: &Task<'_>,
         func: &PrimFunc,
@@ -215,9 +215,10 @@ impl Epilogue {
         }
     }
 
-    /// Declares vector registers of `width` elements along the loop `last`, for the steps whose elements are contiguous
-    /// and aligned along it. `which` is the CUDA text of the current element's position. Returns `None` if there are no
-    /// such steps, if `last` is `None`, or if the front's condition depends on that loop.
+    /// Declares vector registers of `width` elements along the loop `last`, for the stored steps that are in chunks of
+    /// `width` elements along it ([`is_in_chunks`]). `which` is the CUDA text of the current element's position.
+    /// Returns `None` if there are no such steps, if `last` is `None`, or if the front's condition depends on that
+    /// loop.
     pub(crate) fn packs(
         &self,
         kernel: &mut Kernel<'_>,
@@ -311,15 +312,16 @@ impl Epilogue {
         Ok(())
     }
 
-    /// Returns the buffers that never reach memory.
+    /// Returns the buffers that never reach memory: those of [`Front::within`] and of steps that are not stored.
     pub(crate) fn kept(&self) -> Vec<BufferId> {
         let kept = self.steps.iter().filter(|step| !step.is_stored).map(|step| step.buffer);
         kept.chain(self.within.iter().copied()).collect()
     }
 
-    /// Returns the buffers that are not passed to the second kernel of a split reduction. That kernel adds the partial
-    /// sums of the first `own` statements and computes the epilogue, so it needs neither the buffers that never reach
-    /// memory nor those that only these statements use, other than the front's result.
+    /// Returns the buffers that the second kernel of a split reduction does not need for its statements. That kernel
+    /// adds the partial sums of the first `own` statements and computes the epilogue, so it needs neither the buffers
+    /// that never reach memory nor those that only these statements use, other than the front's result. A buffer that
+    /// the initial value reads becomes a parameter at its first use.
     pub(crate) fn kept_after(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
         let mut kept = self.kept();
         let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);

@@ -1,4 +1,5 @@
-//! Schedule rule `gemm`: matrix products and convolutions (as implicit GEMM), by tiles in shared memory.
+//! Schedule rule `gemm`: sums of products, mainly matrix products and convolutions (as implicit GEMM), by tiles in
+//! shared memory.
 //!
 //! ```text
 //! for b, m, n, k: C[b, m, n] += A[b, m, k] * B[b, k, n]        // any loops, by role

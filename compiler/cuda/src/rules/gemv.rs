@@ -1,5 +1,6 @@
-//! Schedule rule `gemv`: matrix products with up to 8 rows or columns (skinny GEMM), whose time is that of reading the
-//! matrix. For example, a language model that generates one token at a time multiplies its weights by a single row.
+//! Schedule rule `gemv`: sums of products with up to 8 rows or columns, mainly matrix products (skinny GEMM), whose
+//! time is that of reading the matrix. For example, a language model that generates one token at a time multiplies its
+//! weights by a single row.
 //!
 //! ```text
 //! for f < 8, n, k: C[f, n] += A[f, k] * B[k, n]
@@ -12,12 +13,14 @@
 //!     add the lanes' sums by shuffles                   add the warps' sums in shared memory
 //! ```
 //!
-//! Requires: M or N constant and at most 8; K at least 16 if constant; a matrix whose elements are not selected by a
-//! condition, as those of padded windows are. Guarantees: each element of the matrix is read once for each product of
-//! the batch; partial sums are added in a fixed order.
+//! Neighbours of B that are not contiguous and aligned are loaded or computed one by one.
 //!
-//! In this file, the *matrix* is the factor with many rows, *rows* are its M or N axis, and *vectors* are the few rows
-//! or columns of the other factor. Vectors are reread from the cache.
+//! Requires: M or N constant and at most 8; K at least 16 if constant; a matrix whose elements are not selected by a
+//! condition, as those of padded windows are. Guarantees: each value `B[k, n]` of the matrix is loaded or computed once
+//! for each product of the batch; partial sums are added in a fixed order.
+//!
+//! In this file, the *vectors* are the at most 8 rows of A or columns of B: the fewer ones, or those of B if M and N
+//! are equal. The *matrix* is the other factor, and *rows* are its M or N axis. Vectors are reread from the cache.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/gemv.py` and `python/tvm/s_tir/dlight/gpu/low_batch_gemv.py`.
 

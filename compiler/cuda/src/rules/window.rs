@@ -20,11 +20,11 @@
 //! Guarantees: sums of floats of less than 32 bits accumulate in `float32` and round once; sums of integers wrap like
 //! the function's.
 //!
-//! Neighbouring threads have neighbours along the axis that is contiguous in the result. A thread has several outputs
-//! along another axis, and loads the positions that their windows share once, to registers. For example, 4 outputs of a
-//! 3 x 3 window with stride 1 load 18 elements for 36 products. If channels are contiguous and aligned, a thread has 8,
-//! 4 or 2 of them, as fit into 16 bytes. If several output channels read the same windows, a thread has all of them,
-//! unless they are contiguous in the result.
+//! Neighbouring threads have neighbours along the axis that is contiguous in the result, if there is one. A thread may
+//! have several outputs along another axis, and then loads the positions that their windows share once, to registers.
+//! For example, 4 outputs of a 3 x 3 window with stride 1 load 18 elements for 36 products. If channels are contiguous
+//! and aligned, a thread has 8, 4 or 2 of them, as fit into 16 bytes. If several output channels read the same windows,
+//! a thread has all of them, unless they are contiguous in the result.
 //!
 //! No tile is kept in shared memory. Elements that other threads load again come from the L1 cache, by whole cache
 //! lines. With several outputs in registers, a 3 x 3 window needs less bandwidth from L1 than L1 has in the time in

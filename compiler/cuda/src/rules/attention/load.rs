@@ -6,8 +6,8 @@
 //!     tile[line * stride + x] = line and x exist ? operand[line, x] : 0       // `per` elements
 //! ```
 //!
-//! If the lines of an operand are contiguous and aligned, `per` elements are 16 bytes, which `cp.async` copies without
-//! registers. Otherwise `per` is 1, and each element is computed: an operand may be any expression.
+//! If an operand is a plain load whose lines are contiguous and aligned, `per` elements are 16 bytes, which `cp.async`
+//! copies without registers. Otherwise `per` is 1, and each element is computed: an operand may be any expression.
 //!
 //! Reference: PTX ISA, "cp.async".
 
@@ -19,9 +19,7 @@ use rx_base::DType;
 use rx_loops::Affine;
 use rx_tir::{Expr, VarId};
 
-/// A tile of an operand in shared memory, row-major. A line is one row of queries, keys or values. Lines are padded
-/// with zeros to the granularity of the unit (`Tiling::padded`), and their stride is such that neighbouring lines are
-/// in different banks.
+/// A tile of an operand in shared memory, row-major. A line is one row of queries, keys or values, padded with zeros.
 pub(super) struct Tile<'p> {
     /// The operand's element.
     expr: &'p Expr,

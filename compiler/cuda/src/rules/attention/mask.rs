@@ -136,7 +136,8 @@ fn truth<'e>(op: CompareOp, left: &'e Expr, right: &Expr) -> Option<(&'e Expr, b
 }
 
 /// Whether the expression is safe to evaluate without the conditions around it: it has no loads, calls or checked
-/// indices, and divides only by positive constants.
+/// indices, and its binary operations other than `+`, `-`, `*`, minimum and maximum have a positive constant on the
+/// right.
 fn is_plain(expr: &Expr) -> bool {
     expr.all(&|part| match part {
         Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } => false,

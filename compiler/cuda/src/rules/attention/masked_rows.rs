@@ -68,7 +68,7 @@ impl Check {
     }
 }
 
-/// Returns the first operand in an expression that is compared with −∞.
+/// Returns the expression that the first comparison with −∞ in `expr` compares.
 fn asked(expr: &Expr) -> Option<&Expr> {
     let mut found = None;
     expr.walk(&mut |part| {

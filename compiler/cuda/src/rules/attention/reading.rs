@@ -225,7 +225,8 @@ pub(super) fn unrounded(expr: &Expr) -> Expr {
     })
 }
 
-/// Splits a factor into the factor without constant multipliers and divisors, and the number that they multiply it by.
+/// Splits a factor into the factor without finite, nonzero constant multipliers and divisors, and the number that they
+/// multiply it by.
 /// The sum of products can be scaled instead. For example, `cast(q) * 0.5 / 4.0` is `cast(q)` and 0.125.
 pub(super) fn unscaled(factor: &Expr) -> (Expr, f64) {
     let constant = |expr: &Expr| match expr {

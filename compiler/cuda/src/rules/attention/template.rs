@@ -45,7 +45,8 @@ impl<'k, 'm> Template<'k, 'm> {
         }
     }
 
-    /// Prints lines, the last of which opens a brace. The following lines are indented until [`Kernel::close`].
+    /// Prints lines that leave one more brace open than they close. The following lines are indented until
+    /// [`Kernel::close`].
     pub(super) fn open(&mut self, text: &'static str) {
         self.print(text);
         self.kernel.indent();

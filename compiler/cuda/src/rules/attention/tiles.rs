@@ -102,9 +102,9 @@ impl Tiling {
 }
 
 /// Chooses the tiling of a problem, by reasoning instead of measurement. Keys and values are read from shared memory
-/// once for all rows of a warp or thread, so it has as many rows as its registers can hold sums for; fewer if the
-/// multiprocessors would otherwise not all have a block. Tiles may still exceed the shared memory: see
-/// [`Tiling::smaller`]. Declines, for single threads, operands that are not floats of at most 32 bits.
+/// once for all rows of a warp or thread, so it has as many rows as its registers can hold sums for; fewer if there are
+/// few rows, or if the multiprocessors would otherwise not all have a block. Tiles may still exceed the shared memory:
+/// see [`Tiling::smaller`]. Declines, for single threads, operands that are not floats of at most 32 bits.
 pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Declined> {
     let longest = problem.depth.1.max(problem.width.1);
     let rows = problem.row_count().as_int();

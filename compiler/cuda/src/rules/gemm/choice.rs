@@ -101,7 +101,8 @@ impl Sizes {
     }
 }
 
-/// Returns the multiply-adds per microsecond of a multiprocessor of an H100, by the unit and the element type.
+/// Returns the multiply-adds per microsecond of a multiprocessor of an H100: for tensor cores by the dtype of the
+/// factors, otherwise by `bits`, the width of the result's dtype.
 fn peak(tiling: &Tiling, bits: u8) -> f64 {
     match tiling.unit {
         Unit::Warps { kind: Fragment::F16 | Fragment::Bf16, .. } => 3.0e6,

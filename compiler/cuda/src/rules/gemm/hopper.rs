@@ -17,9 +17,9 @@
 //!
 //! Reference: PTX ISA, "Shared Memory Matrix Layout" (the 128-byte swizzle).
 //!
-//! - [`kernel`]: the warp-specialized kernel for factors that are dense views ([`view`]). One thread copies tiles with
+//! - [`kernel`]: the warp-specialized kernel, if both factors are dense views ([`view`]). One thread copies tiles with
 //!   TMA; one or two warpgroups multiply.
-//! - Tiles of other factors are loaded by all threads, as for `mma.sync` ([`super::kernel`]).
+//! - Otherwise, all threads load the tiles, as for `mma.sync` ([`super::kernel`]).
 
 pub(super) mod kernel;
 pub(super) mod view;

@@ -410,8 +410,9 @@ impl Elements<'_> {
     }
 
     /// Emits the epilogue, or the store of the partial sums, for `width` adjacent elements of a row. The first is in
-    /// the tile's column `first`; `sum` is the text of the sum of element `e`. Results of the epilogue that are
-    /// adjacent and aligned in memory are stored as one vector.
+    /// the tile's column `first`; `sum` is the text of the sum of element `e`. If `width` divides the constant
+    /// extent of the innermost N loop, results of the epilogue that are adjacent and aligned in memory may be stored as
+    /// one vector ([`Epilogue::packs`](crate::rules::epilogue::Epilogue::packs)).
     pub(crate) fn neighbours(&self, kernel: &mut Kernel<'_>, first: &str, width: i64, sum: &str) -> Result<(), String> {
         let (problem, epilogue) = (self.problem, &self.problem.epilogue);
         let even =

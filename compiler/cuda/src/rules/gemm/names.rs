@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{Expr, VarId};
 
-/// Names that the emitted code declares itself, in any scope; variables and buffers of the function get other names.
+/// Names that the emitted code declares itself; variables and buffers of the function get other names.
 pub(crate) const OWN_NAMES: &[&str] = &[
     "at", "i", "j", "k", "e", "f", "w", "by", "row", "value", "from", "slot", "lane", "warp", "tile", "coming", "line",
     "chunk", "both", "of_a", "of_b", "from_a", "from_b", "matrix", "vectors", "thread",

@@ -51,8 +51,8 @@ impl NarrowIndices {
         self.of.get(&var).map(|(_, narrow)| *narrow)
     }
 
-    /// Returns the expression with each index of its loads, and each comparison whose two operands fit, in 32 bits.
-    /// The others stay as they are.
+    /// Returns the expression with indices of loads and comparisons in 32 bits: an index if its values fit, a
+    /// comparison if both operands fit. The others keep their dtype.
     pub(crate) fn narrowed(&self, expr: &Expr) -> Expr {
         map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, dtype, indices } => {
@@ -105,8 +105,9 @@ fn int32(value: i64) -> Expr {
     Expr::Int { value, dtype: DType::INT32 }
 }
 
-/// Returns bounds of an operation on operands in `[a, b]` and `[c, d]`; `None` for unsupported operations, and for
-/// divisors that are not a positive constant. The operands fit 32 bits, so the arithmetic here cannot overflow 64.
+/// Returns bounds of an operation on operands in `[a, b]` and `[c, d]`; `None` for unsupported operations, for
+/// divisors that are not a positive constant, and for truncating division of a possibly negative value. The operands
+/// fit 32 bits, so the arithmetic here cannot overflow 64.
 fn range(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
     Some(match op {
         BinaryOp::Add => (a + c, b + d),

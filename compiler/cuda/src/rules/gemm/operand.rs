@@ -440,7 +440,7 @@ fn is_even(axis: &Axis, count: i64) -> bool {
     axis.last().and_then(|(_, extent)| extent.as_int()).is_some_and(|extent| extent % count == 0)
 }
 
-/// Returns the C type of an element of a fragment, the same in global and in shared memory.
+/// Returns the C type of an element of the factor `side` in a tile that tensor cores read.
 pub(crate) fn storage_of(kind: Fragment, side: char) -> &'static str {
     match kind {
         Fragment::F16 => "rx_f16",
@@ -453,8 +453,8 @@ pub(crate) fn storage_of(kind: Fragment, side: char) -> &'static str {
     }
 }
 
-/// Returns the text of a value in its storage form. A loaded 16-bit element is copied as it is, without a conversion to
-/// `float` and back.
+/// Returns the text of a value in its storage form. A loaded element is copied as it is: one of 16 bits without a
+/// conversion to `float` and back.
 fn raw(kernel: &mut Kernel<'_>, value: &Expr) -> Result<String, String> {
     let dtype = value.dtype();
     match value {

@@ -1,4 +1,4 @@
-//! The matched matrix product: its axes (batch, M, N, K), factors and epilogue. The rules `gemm` and `gemv` build a
+//! The matched sum of products: its axes (batch, M, N, K), factors and epilogue. The rules `gemm` and `gemv` build a
 //! [`Problem`] first and emit kernels from it.
 //!
 //! Each axis is one linear index over its loops, row-major. For example, if the loops of M are `n`, `y`, `x` with

@@ -71,8 +71,8 @@ struct Parts {
 impl SeparableAddress {
     /// Separates the access `buffer[indices]`, which is read under `condition`, for the free axis and the K axis.
     ///
-    /// Returns `None` if a term depends on both axes, if an index contains a load or a bounds check, if the condition
-    /// is not a conjunction of inequalities ([`Scope::exactly`]), if the buffer has explicit strides, or if a part
+    /// Returns `None` if, for example, a term depends on both axes, an index contains a load or a bounds check, the
+    /// condition is not a conjunction of inequalities ([`Scope::exactly`]), the buffer has explicit strides, or a part
     /// cannot be written as an expression.
     pub(super) fn of(
         found: &mut ProductNest,
@@ -123,7 +123,7 @@ impl SeparableAddress {
             if let Some(at) = opposite {
                 let (others, other) = both.remove(at);
                 end = Some(splitter.expr(&(&dim + &other))?);
-                // The range is written in terms of the one that grows with the row.
+                // The range is written in terms of the end whose first row term has a positive coefficient.
                 if parts.row.terms().first().is_some_and(|(_, coefficient)| *coefficient < 0) {
                     parts = others;
                 }
@@ -188,7 +188,7 @@ impl Splitter<'_> {
         !dim.is_error() && !self.mentions(dim, self.rows) && !self.mentions(dim, self.sums)
     }
 
-    /// Splits a sum term by term; `None` if a term depends on both rows and K.
+    /// Splits a sum term by term; `None` if a term depends on both rows and K, or if the sum is an error.
     fn split(&self, dim: &Dim) -> Option<Parts> {
         if dim.is_error() {
             return None;

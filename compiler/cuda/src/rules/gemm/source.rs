@@ -4,7 +4,7 @@
 //! Two statements: products[i, k] = Σ_c x[i, c] * w[k, c]
 //!                 out[o] = Σ_j select(exists(o, j), products[i(o, j), k(o, j)], 0)
 //! →               out[o] = Σ_j Σ_c select(exists, x[i(o, j), c], 0) * select(exists, w[k(o, j), c], 0)
-//! Phases:         out[o] = Σ_k over all taps, most of them 0 for a stride s
+//! Phases:         out[o] = Σ_k over all taps, many of them 0 for a stride s
 //! →               out[s * q + phase] = Σ_k over the taps of this phase
 //! ```
 //!
@@ -64,9 +64,9 @@ impl Source {
         }
     }
 
-    /// Matches a statement that gathers the sums of the statement before it. Returns `None` if the two statements do
-    /// not compose ([`composed`]), if anything else reads the sums, if there are no phases, if the product has too many
-    /// terms, or if the composed statement is no product.
+    /// Matches a statement that gathers the sums of the statement before it. Returns `None` if, for example, the two
+    /// statements do not compose ([`composed`]), the sums are needed otherwise, there are no phases, the product has
+    /// too many terms, or the composed statement is no product.
     fn gathered(task: &Task<'_>) -> Option<Source> {
         let (first, second) = (task.nest(0).ok()?, task.nest(1).ok()?);
         let (nest, products) = composed(&first, &second)?;

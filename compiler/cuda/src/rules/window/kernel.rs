@@ -24,7 +24,8 @@ use rx_tir::{BinaryOp, Expr, VarId};
 /// The variable names that the kernel uses.
 const OWN_NAMES: &[&str] = &["i", "j", "v", "at", "thread"];
 
-/// The maximum number of accumulator updates per window and thread for which the loops over taps are unrolled.
+/// The maximum number of accumulator updates per window and thread for which the loops over taps are unrolled. The loop
+/// over the block's tap always is.
 const MOST_UNROLLED: i64 = 256;
 
 /// The kernel of a sliding-window reduction. Its threads are independent.

@@ -153,8 +153,8 @@ impl Packing {
 }
 
 /// Collects the vector loads of an expression: all loads that depend on the last axis. Returns `None` if one of them is
-/// no vector, if the same element is loaded under different conditions, or if an operand of `and` or `or`, or the
-/// alternative of a select, has a load.
+/// no vector of at most 16 bytes or has a condition that depends on the last axis, if the same element is loaded under
+/// different conditions, or if an operand of `and` or `or`, or the alternative of a select, has a load.
 fn packs(
     found: &mut SlidingWindow,
     func: &mut PrimFunc,

@@ -76,7 +76,7 @@ pub(super) struct Block {
 
 /// A matched sliding-window reduction, `out[axes] = combine over taps and sums of data · weight`, and its epilogue.
 pub(super) struct Problem {
-    /// The task's function, with new variables for split loops and placeholders.
+    /// The task's function, with new variables: for split loops, placeholders, and the int32 copies of loop variables.
     pub(super) func: PrimFunc,
     /// The loops of the result. The last one is contiguous in the result, if any is.
     pub(super) axes: Vec<Axis>,

@@ -14,7 +14,7 @@ const MOST_AXES: usize = 5;
 /// The alignment of a tensor's start and of its strides, in bytes.
 const ALIGNMENT: i64 = 16;
 
-/// A factor whose rows, K values and batches are each evenly spaced in memory.
+/// A factor whose rows and K values are each evenly spaced in memory, as are its batches along up to three axes.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) buffer: BufferId,
