@@ -224,7 +224,7 @@ impl From<rx_loops::Declined> for Declined {
 }
 
 impl Task<'_> {
-    /// Returns the remaining statement at index `at` as a loop nest around one block.
+    /// Returns the remaining statement at index `at` as a loop nest around one block or statements without blocks.
     ///
     /// # Errors
     /// If there is no such statement, if it is not such a nest, or if the host runs it under a condition.
@@ -328,7 +328,7 @@ pub(crate) trait KernelBody {
     /// Prints the kernel's body.
     ///
     /// # Errors
-    /// If CUDA C has no form for a part of it. The rule then counts as having declined.
+    /// Mainly if CUDA C has no form for a part of it. The rule then counts as having declined.
     fn print(&self, kernel: &mut Kernel<'_>) -> Result<(), String>;
 }
 
@@ -346,7 +346,7 @@ pub(crate) struct Frame<'k> {
     /// The number of iterations of the innermost loops, if it is not that of the statements: for example of a kernel
     /// that combines partial results of another one.
     pub(crate) work: Option<Expr>,
-    /// Buffers of [`Frame::statements`] that are not parameters, because only this kernel accesses them.
+    /// Buffers of [`Frame::statements`] that are not parameters, because their values do not leave the kernel.
     pub(crate) kept: Vec<BufferId>,
     /// The number of blocks that should be resident on a multiprocessor: the second argument of `__launch_bounds__`,
     /// which limits the registers of a thread.

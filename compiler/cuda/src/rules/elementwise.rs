@@ -11,8 +11,8 @@
 //! Requires: elementwise statements (no reductions) over the same loops. Guarantees: axes that all accesses traverse as
 //! one are one index, so that most maps need no division. If a group of neighbours is aligned only for some arguments
 //! of the call, there are two kernels, and the host launches the one that fits ([`super::row_pipeline::vectors`]). If
-//! there are many elements with little data each, a thread processes several groups, and issues all loads before the
-//! first use.
+//! there are many elements (or a symbolic number of them) with little data each, a thread processes several groups, and
+//! issues their unconditional loads before the first use.
 //!
 //! Consecutive independent maps, such as the parts of a concatenation, are one launch of up to 32 maps: each map has
 //! its range of blocks.
@@ -131,8 +131,8 @@ impl Part {
         format!("{}, {axes}", ways.join(", otherwise "))
     }
 
-    /// Returns the number of vector groups per thread, a power of two. All loads of a thread's groups are issued before
-    /// the first use.
+    /// Returns the number of vector groups per thread, a power of two. If there are several, the unconditional loads of
+    /// all of them are issued before the first use.
     fn groups(&self, way: &Way) -> i64 {
         let reads = self.stages.reads.iter().filter(|read| read.is_of_columns);
         let bytes: i64 = reads.map(|read| read.dtype.bytes().cast_signed() * way.width()).sum();
@@ -208,8 +208,8 @@ impl Part {
     }
 }
 
-/// Emits the code for the group of `width` elements that begins at `k`, with a scalar loop for a group that the end of
-/// the axis cuts.
+/// Emits the code for the group of `width` elements that begins at `k`; if `has_tail`, with a scalar loop for a group
+/// that the end of the axis cuts.
 fn group(
     printer: &mut Printer<'_, '_, '_>,
     (stages, chunk): (&[usize], Option<&str>),
@@ -231,7 +231,7 @@ fn group(
     Ok(())
 }
 
-/// The kernel of several maps, each with its range of blocks.
+/// The kernel of one or several maps, each with its range of blocks.
 struct MapKernel {
     parts: Rc<Vec<Part>>,
     /// Whether the maps use the plain vectorization, which fits all calls.

@@ -6,9 +6,9 @@
 //!         B[i] = B[i] + A[i, k]       for (int k = 0; k < m; ++k) B[thread] = B[thread] + A[thread * m + k];
 //! ```
 //!
-//! Loops whose iterations are proved independent become threads ([`crate::parallel`]); the other loops are executed by
-//! each thread, in order. So the kernel can be compared with the loops line by line. A nest without such loops runs in
-//! one thread.
+//! Outer loops whose iterations are proved independent, and whose bounds the host can evaluate, become threads
+//! ([`crate::parallel`]); the other loops are executed by each thread, in order. So the kernel can be compared with the
+//! loops line by line. A nest without such loops runs in one thread.
 
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};
 use crate::injective::Loop;

@@ -15,8 +15,9 @@
 //!
 //! Requires that each access to a buffer that a stage writes is to the very element that the stage writes: [`collect`]
 //! declines other statements. The exception is a scan, which may begin with the element before the row's first one
-//! ([`Carried`]). Guarantees that values of earlier stages are variables, which are stored only if something outside of
-//! the stages may read them.
+//! ([`Carried`]). With reductions, a stage also must not write a buffer that it or an earlier stage loads from.
+//! Guarantees that values of earlier stages are variables, which are stored only if something outside of the stages may
+//! read them.
 //!
 //! `rows`, `reduction` (few long rows), `columns` (along leading axes), `scan`, `elementwise` and `transpose` map
 //! stages to threads in different ways. A tuple reduction (a maximum and its index) is one stage for each of its
@@ -251,7 +252,7 @@ pub(super) fn product(axes: &[Axis]) -> Expr {
 /// rows): enough to occupy any device. Longer rows have longer parts, along which the block loops.
 pub(super) const MANY_BLOCKS: i64 = 1024;
 
-/// Whether a statement of a task binds loops to threads or blocks itself. Only the `threads` rule takes such
+/// Whether a statement of a task binds loops to threads or blocks itself. The row pipeline does not take such
 /// statements.
 pub(super) fn has_threads(task: &Task<'_>, at: usize) -> bool {
     let is_thread = |part: &Stmt| matches!(part, Stmt::For { kind: rx_tir::LoopKind::ThreadBinding(_), .. });

@@ -14,9 +14,10 @@
 //! ```
 //!
 //! Requires: statements that the fused row pipeline can take ([`super::row_pipeline`]), at least one of them a
-//! reduction; no matrix product, no rows of one element, and no small windows (rows of at most 64 elements over several
-//! axes). `columns` schedules strided rows, such as those of reductions along leading axes: more reads are contiguous
-//! from row to row than along a row, so neighbouring threads have neighbouring rows. `rows` schedules the others.
+//! reduction over a loop; no reduction of two reads that are both read again for other rows, as in a matrix product;
+//! and no small windows (rows of at most 64 elements over several axes). `columns` schedules strided rows, such as
+//! those of reductions along leading axes: more reads are contiguous from row to row than along a row, so neighbouring
+//! threads have neighbouring rows. `rows` schedules the others.
 //!
 //! Guarantees: values that several loops over a row need stay in registers as far as they fit; only the others are read
 //! or computed again.
@@ -47,7 +48,7 @@ pub(super) const RULE: Rule = Rule {
     take: take_rows,
 };
 
-/// The rule `columns`: rows that are strided (`is_strided`), while the elements of neighbouring rows are contiguous.
+/// The rule `columns`: rows that are strided (`is_strided`); usually the elements of neighbouring rows are contiguous.
 pub(super) const COLUMNS: Rule = Rule {
     name: "columns",
     summary: "Reductions along leading axes: neighbouring threads have neighbouring rows.",
@@ -57,20 +58,19 @@ pub(super) const COLUMNS: Rule = Rule {
 /// The maximum length of a row that one warp, or some of its lanes, reduces.
 const MOST_IN_WARP: i64 = 1024;
 
-/// The 32-bit registers per thread that may hold elements of a row: in blocks of up to 512 threads, where a thread may
-/// have 128 registers, and in larger blocks, where it may have 64. `columns` uses the second number, for rows of
-/// constant length.
+/// The 32-bit registers per thread that may hold elements of a row of constant length: in blocks of up to 512 threads,
+/// where a thread may have 128 registers, and in larger blocks, where it may have 64. `columns` uses the second number.
 const MOST_KEPT: (i64, i64) = (64, 32);
 
 /// The number of threads of a block whose rows each have some lanes of a warp ([`Layout::Warps`]).
 const SHARED_BLOCK: i64 = 128;
 
-/// The number of 32-bit registers per thread that hold elements if the row length is symbolic. If an element needs one
-/// register, a warp holds all rows that it is used for (32 · 32 = 1024 elements), and a block of 256 threads holds rows
-/// of up to 8192 elements.
+/// The number of 32-bit registers per thread that hold elements in `rows` if the row length is symbolic. If an element
+/// needs one register, a warp holds all rows that it is used for (32 · 32 = 1024 elements), and a block of 256 threads
+/// holds rows of up to 8192 elements.
 const USUAL_KEPT: i64 = 32;
 
-/// The number of threads for a long row of symbolic length.
+/// The number of threads in `rows` for a row of symbolic length that has more than [`MOST_IN_WARP`] elements.
 const LONG_BLOCK: i64 = 256;
 
 /// The number of threads per multiprocessor that hides memory latency if each has several loads in flight.
@@ -135,7 +135,7 @@ fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, L
             (Layout::Warps { lanes }, lanes)
         }
         false => {
-            // Values wider than 32 bits, or several values per element, need more registers than the threads of the
+            // Values wider than 32 bits, or several values per element, may need more registers than the threads of the
             // largest block have.
             let most = if held.registers > 1 { 512 } else { 1024 };
             let threads = (length / OF_THREAD).clamp(128, most).cast_unsigned().next_power_of_two().cast_signed();
@@ -198,13 +198,13 @@ fn describe_across(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
 }
 
 /// Returns the vector widths along the rows for `columns`. A thread has several neighbouring rows only if enough
-/// threads remain to occupy the device.
+/// threads remain to occupy the device, or if the number of rows is symbolic.
 fn ways_of_rows(stages: &Stages, units: i64) -> Vec<Way> {
     let plain = Way { multiples: Multiples::of(1), condition: None };
     let Some(last) = stages.rows.last() else { return vec![plain] };
     let ways = stages.ways_along(last, false);
     let (rows, length) = (stages.row_count().as_int(), stages.row_length().as_int());
-    // The elements of a row are divided among up to 32 threads, with at least 4 elements each.
+    // An estimate of the threads of a row: one for 4 elements, 1 to 32 in all; 8 if the length is symbolic.
     let parts = length.map_or(8, |length| (length / 4).clamp(1, 32));
     let is_enough = |way: &Way| rows.is_none_or(|rows| rows / way.width() * parts >= units * THREADS_OF_UNIT);
     if ways.iter().all(is_enough) { ways } else { vec![plain] }
@@ -246,7 +246,8 @@ fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
     )
 }
 
-/// Declines nests that other rules schedule better: rows of one element, small windows and matrix products.
+/// Declines stages that other rules schedule better: rows without a loop over elements, small windows, and reductions
+/// of two reads that are both read again for other rows (such as matrix products).
 fn check(stages: &Stages) -> Result<(), Declined> {
     Declined::when(stages.columns.is_empty(), "requires rows of several elements; found rows of one")?;
     if stages.columns.len() > 1 && stages.row_length().as_int().is_some_and(|length| length <= 64) {

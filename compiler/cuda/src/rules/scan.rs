@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Requires a recurrence (`rx_loops::Recurrence`), whose operation is associative and commutative; statements before
-//! and after it are element stages. Guarantees that every element is loaded once, or twice if a row is split, and the
-//! same order of combination in every run.
+//! and after it are element stages. Guarantees one pass over a row (two if it is split), and the same order of
+//! combination in every run.
 
 mod kernel;
 
@@ -54,7 +54,7 @@ const ENOUGH_BLOCKS: i64 = 512;
 /// neighbouring rows.
 const SIDE_BY_SIDE: i64 = 16;
 
-/// Number of 32-bit registers of a thread for scanned values: 16 values of at most 32 bits, or 8 wider ones.
+/// Limit of the 32-bit registers of a thread for scanned values: 16 values of at most 32 bits, or 8 wider ones.
 const VALUES: i64 = 16;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -224,7 +224,7 @@ fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, multiples, side: None })
 }
 
-/// Returns the threads and elements of strided rows: 32 neighbouring rows for each block, and some threads for each
+/// Returns the threads and elements of strided rows: 32 neighbouring rows for each block, and 1 to 16 threads for each
 /// row.
 fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
     let rows = stages.row_count().as_int();

@@ -12,11 +12,11 @@
 //! indices (if no other loop is parallel), and no thread waits for another. Loops that are proved parallel become
 //! additional threads; then there are usually fewer owners than 4096.
 //!
-//! Requires a block without an init, allocations or a condition of the host; a single store, at an index that serial
-//! loops or data determine; no read of its buffer except that of the stored element in the stored value; at least 16
-//! serial iterations if their number is a constant; at most 2048 parallel ones if theirs is. Guarantees the results of
-//! the serial loops to the bit, also for sums. The exception are products and sums that the device compiler contracts
-//! to fused multiply-adds (`--fmad`), which are rounded once.
+//! Requires a block without an init, allocations, `while` loops, assertions, evaluated calls or a condition of the
+//! host; a single store, at an index that serial loops or data determine; no read of its buffer except that of the
+//! stored element in the stored value; at least 16 serial iterations if their number is a constant; at most 2048
+//! parallel ones if theirs is. Guarantees the results of the serial loops to the bit, also for sums. The exception are
+//! products and sums that the device compiler contracts to fused multiply-adds (`--fmad`), which are rounded once.
 
 use super::fallback::{loops_of, thread_count, with_loops};
 use super::{Declined, Frame, KernelBody, Rule, Schedule, Task};

@@ -138,7 +138,7 @@ impl Stores {
     /// Matches the second statement: stores at indices of which one is the element's rank.
     ///
     /// # Errors
-    /// The statement has another form.
+    /// The statement has another form, or [`Stores::check`] declines one of its stores.
     fn of(task: &Task<'_>, ranking: &Ranking, nest: &Nest) -> Result<Stores, Declined> {
         let other = || Declined::because("requires a store by rank after the ranking; found another statement");
         if nest.init.is_some() || nest.predicate.is_some() {

@@ -1,5 +1,5 @@
-//! Schedule rule `threads`: lowers a function whose loops are bound to GPU threads (`T.thread_binding`) to one kernel
-//! with exactly that launch.
+//! Schedule rule `threads`: lowers loops that are bound to GPU threads (`T.thread_binding`) to a kernel with exactly
+//! that launch.
 //!
 //! ```text
 //! for bx in T.thread_binding(n, "blockIdx.x"):           grid = (n, 1, 1), block = (128, 1, 1)
@@ -11,14 +11,14 @@
 //! ```
 //!
 //! Requires loops from 0 whose extents the host can evaluate, constant upper bounds of the extents of `threadIdx`,
-//! sizes within CUDA's limits (1024 threads per block), and no two threads that race on an element: a statement in
-//! which several threads store different values to one element has another result when threads run one after the other,
-//! as on the other devices. `races` declines the races that it recognizes.
+//! sizes within CUDA's limits (for example, 1024 threads per block), and no two threads that race on an element: a
+//! statement in which several threads store different values to one element has another result when threads run one
+//! after the other, as on the other devices. `races` declines the races that it recognizes.
 //!
 //! Guarantees, as TVM does: all loops bound to one axis share one thread index; threads beyond the extent of a loop
-//! skip it; buffers of scope `local` and `shared` are shrunk to the region that a thread or a block accesses; a barrier
-//! separates conflicting accesses of different threads to one buffer; a reduction over an axis that is bound to threads
-//! becomes an all-reduce; tensor core fragments are in the registers of a warp.
+//! skip it; buffers of scope `local` and `shared` are shrunk to the region that a thread or a block accesses, if it is
+//! known; barriers separate conflicting accesses of different threads to one buffer (see `barriers`); a reduction over
+//! an axis that is bound to threads becomes an all-reduce; tensor core fragments are in the registers of a warp.
 //!
 //! Reference: the TVM passes `UnifyThreadBinding`, `CompactBufferAllocation`, `ThreadSync` and
 //! `LowerCrossThreadReduction`.

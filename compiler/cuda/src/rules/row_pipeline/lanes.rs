@@ -23,8 +23,8 @@ pub(in crate::rules) struct Lanes {
     pub(in crate::rules) is_of_rows: bool,
     /// The vector width, with the integers that are assumed to be multiples of it.
     pub(in crate::rules) multiples: Multiples,
-    /// The number of vectors (chunks) of a row that each thread processes in an unrolled loop. Values that a later loop
-    /// needs stay in registers.
+    /// The number of vectors (chunks) of a row that each thread processes in an unrolled loop; 0: no such loop. Values
+    /// that a later loop needs stay in registers.
     pub(in crate::rules) chunks: i64,
     /// Whether a row may be longer than its chunks cover. A second loop, which keeps no values in registers, processes
     /// the other elements.

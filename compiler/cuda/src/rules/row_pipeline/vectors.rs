@@ -10,7 +10,7 @@
 //! other no blocks. Separate kernels are better than a branch in one, as the scalar kernel needs fewer registers, and
 //! has one thread per element instead of one per vector.
 //!
-//! Invariant: the conditions of a statement's kernels exclude each other, and one of them holds for any extents.
+//! Invariant: the conditions of a statement's variants exclude each other, and one of them holds for any extents.
 
 use super::{Axis, Kind, Stages};
 use rx_base::{DType, Dim};
@@ -44,7 +44,7 @@ impl Way {
 
 impl Stages {
     /// Returns the variants of vectors along the last column axis, the widest first. `has_tail`: the kernel has a
-    /// scalar loop for a last group that is not whole; this only applies if the axis is the only one.
+    /// scalar loop for a last group that is not whole; this only applies if the axis is the only column axis.
     pub(in crate::rules) fn ways(&self, has_tail: bool) -> Vec<Way> {
         let Some(last) = self.columns.last() else {
             return vec![Way { multiples: Multiples::of(1), condition: None }];

@@ -8,10 +8,11 @@
 //! kernel 2, warp i:       s[i] = parts[0, i] + parts[1, i] + …      // thread i, if rows are strided
 //! ```
 //!
-//! Requires: one loop with a reduction, followed only by values of the row; a constant number of rows, too few to
-//! occupy the device; rows that are long enough for two parts, or of symbolic length. If a row is needed again after
-//! its reduction, as in a softmax, only the statements up to the first reduction are taken, and only for very few and
-//! very long rows. Guarantees: no atomics, so the order of a sum is the same in every run.
+//! Requires: rows that `check` accepts, as for `rows`; one loop with a reduction, followed only by values of the row; a
+//! constant number of rows, too few to occupy the device; rows that are long enough for two parts, or of symbolic
+//! length. If a row is needed again after its reduction, as in a softmax, only the statements up to the first reduction
+//! are taken, and only for very few and very long rows. Guarantees: no atomics, so the order of a sum is the same in
+//! every run.
 //!
 //! Reference: TVM's primitive `rfactor` splits a reduction in the same way.
 
@@ -116,9 +117,9 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch, note })
 }
 
-/// Collects the stages of one loop with a reduction, and the values of the row after it. If later stages need the row's
-/// elements again, all statements after the first reduction are left to other kernels. This pays only if the rows are
-/// so few and long that one block per row would leave most of a device idle; otherwise the rule declines.
+/// Collects the stages of one loop with a reduction, and the values of the row after it. If later stages loop over the
+/// row again, all statements after the first reduction are left to other kernels. This pays only if the rows are so few
+/// and long that one block per row would leave most of a device idle; otherwise the rule declines.
 fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
     let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;
@@ -145,7 +146,7 @@ fn value_bytes(dtype: DType) -> i64 {
 enum Step {
     /// Reduces parts of rows. There is a kernel for each vector width, of which the host launches one.
     Parts,
-    /// Combines the results of the parts, and computes the values of the row. There is one kernel.
+    /// Combines the results of the parts, and computes the values of the row. There is one such kernel.
     Join,
 }
 

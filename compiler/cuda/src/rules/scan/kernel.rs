@@ -1,5 +1,5 @@
 //! Prints the kernels of a scan. In each iteration, a row's threads load their elements, scan them, and execute the
-//! stages after it.
+//! stages after the scan. The first kernel of split rows only reduces the elements.
 
 use super::super::row_pipeline::lanes::{Held, Lanes};
 use super::super::row_pipeline::print::Printer;
@@ -99,7 +99,7 @@ impl ScanKernel {
         }
     }
 
-    /// Whether one iteration covers a whole row.
+    /// Whether the kernel scans whole rows of a constant length, each in one iteration.
     fn is_one_round(&self) -> bool {
         let length = self.stages.row_length().as_int();
         matches!(self.step, Step::Whole) && length.is_some_and(|length| length <= self.scanners.at_once())

@@ -21,7 +21,7 @@ const USUAL: i64 = 1024;
 /// Limit of the threads of a block that sorts.
 const THREADS: i64 = 512;
 
-/// Threads of a block that merges or stores, or that sorts a row of symbolic length.
+/// Threads of a block that merges or stores, or that sorts whole rows of symbolic length.
 const PLAIN_THREADS: i64 = 256;
 
 /// The matched statements: the ranking, and the stores by rank.
@@ -97,7 +97,8 @@ pub(super) enum Step {
     Tiles { keep: Option<i64> },
     /// Sorts the elements of a row that its tiles kept (`keep` each), and stores the first ones as results.
     Firsts { keep: i64 },
-    /// Merges groups of [`AT_ONCE`] sorted runs of `run` elements into one run each; `number` counts the merges from 0.
+    /// Merges groups of up to [`AT_ONCE`] sorted runs of `run` elements into one run each; `number` counts the merges
+    /// from 0.
     Merge { run: i64, number: usize },
     /// Stores the merged elements.
     Store,

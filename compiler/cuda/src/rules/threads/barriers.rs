@@ -6,11 +6,11 @@
 //!                          B[tx] = S[127 - tx]
 //! ```
 //!
-//! Requires uniform extents of the loops that contain barriers, and declines others; branches and `while` loops of the
-//! tree are uniform already. Guarantees a barrier between two nodes that access one shared or global buffer if at least
-//! one of them writes it. This includes loop-carried pairs: the end of an iteration precedes the beginning of the next.
-//! There are two exceptions. A buffer that the kernel never reads needs no barrier, and two disjoint writes need none
-//! between them (see `disjoint`).
+//! Requires uniform starts and extents of loops with barriers or cross-thread reductions, and declines others; branches
+//! and `while` loops of the tree are uniform already. Guarantees a barrier between two nodes that access one shared or
+//! global buffer if at least one of them writes it. This includes loop-carried pairs: the end of an iteration precedes
+//! the beginning of the next. There are two exceptions. A buffer that the kernel never reads needs no barrier, and two
+//! disjoint writes need none between them (see `disjoint`).
 //!
 //! Reference: the TVM pass `ThreadSync` (`thread_storage_sync.cc`).
 
@@ -24,7 +24,7 @@ use rx_tir::{BufferId, Effects, Expr, PrimFunc};
 /// Returns the tree with barriers inserted. `buffers` are the block's private and shared buffers.
 ///
 /// # Errors
-/// A barrier would be in a loop that threads run different numbers of times.
+/// A barrier or a cross-thread reduction would be in a loop whose start or extent may differ between threads.
 pub(super) fn place(
     (func, varying): (&PrimFunc, &Varying),
     buffers: &[PrivateOrShared],

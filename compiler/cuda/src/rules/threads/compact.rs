@@ -75,7 +75,7 @@ struct Access {
 /// # Errors
 /// - The accessed region of a buffer has no constant bound, and the buffer has a symbolic shape.
 /// - A private buffer is larger than [`LOCAL_BYTES`], or a fragment buffer than [`LOCAL_BYTES`] for each lane of a
-///   warp.
+///   warp; or the size of a buffer overflows.
 /// - A buffer in global memory is neither a parameter nor a temporary of the function.
 /// - An operation on fragments has no instructions, or another statement accesses fragments.
 pub(super) fn compact(
@@ -164,9 +164,9 @@ fn whole(func: &PrimFunc, id: BufferId) -> Result<Vec<(Dim, i64)>, Declined> {
 
 /// Returns the accessed region: begin and extent for each axis of the buffer.
 ///
-/// Loops that all accesses have in common do not widen it, nor do thread axes of a private buffer: there is a separate
-/// buffer for each thread. For example, `S[bx * 32 + tx]` with 32 threads accesses begin `bx * 32` and extent 32 of a
-/// shared buffer, but begin `bx * 32 + tx` and extent 1 of a private one.
+/// Loops that all accesses have in common and block axes do not widen it, nor do thread axes of a private buffer: there
+/// is a separate buffer for each thread. For example, `S[bx * 32 + tx]` with 32 threads accesses begin `bx * 32` and
+/// extent 32 of a shared buffer, but begin `bx * 32 + tx` and extent 1 of a private one.
 fn region(
     func: &PrimFunc,
     launch: &Launch,

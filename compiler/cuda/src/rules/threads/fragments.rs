@@ -77,8 +77,9 @@ pub(super) fn are_used(func: &PrimFunc, stmt: &Stmt) -> bool {
     effects.read.iter().chain(&effects.written).any(|id| place_of(func, *id).is_some())
 }
 
-/// Whether a statement has the form of a fragment operation: a nest of two loops over the elements of a fragment, or of
-/// three loops for a product, the last over the summed axis, around one store. [`resolve`] may find no instructions.
+/// Whether a statement has the form of a fragment operation: a nest of two loops from 0 to 15 around a store that
+/// accesses fragments, or of three such loops around the store of a sum whose indices do not use the last loop (as for
+/// a product of fragments). [`resolve`] may find no instructions.
 pub(super) fn is_step(func: &PrimFunc, stmt: &Stmt) -> bool {
     let (loops, inner) = nest(stmt);
     let Stmt::Store { indices, value, .. } = inner else { return false };
@@ -397,7 +398,7 @@ pub(super) fn padding(func: &PrimFunc, id: BufferId, shape: &[i64]) -> i64 {
     }
 }
 
-/// Appends the shared buffers that fragments are loaded from to `into`.
+/// Appends the shared buffers that fragment operations read to `into`.
 pub(super) fn sources(func: &PrimFunc, node: &Node, into: &mut Vec<BufferId>) {
     if let Node::Warp(warp) = node {
         into.extend(Effects::of(&warp.stmt).read.into_iter().filter(|id| func.buffer(*id).scope == Scope::Shared));

@@ -6,9 +6,9 @@
 //!     with T.block(): B[tx] = A[tx]                →        B[threadIdx_x] = A[threadIdx_x]
 //! ```
 //!
-//! A divergent condition becomes a guard of the leaves inside, so that barriers stay outside of it. This requires a
-//! condition that neither reads memory nor calls a function. Further requires that loops over threads are not in a
-//! divergent `while` loop, and that blocks need not wait for each other.
+//! A divergent condition around statements that may need barriers becomes a guard of the leaves inside, so that
+//! barriers stay outside of it. This requires a condition that neither reads memory nor calls a function. Further
+//! requires that loops over threads are not in a divergent `while` loop, and that blocks need not wait for each other.
 //!
 //! Guarantees that a store to shared or global memory outside of the loops over some thread axis is made by thread 0 of
 //! that axis.
@@ -175,7 +175,7 @@ impl Builder<'_> {
         is_compound(stmt) || fragments::are_used(self.func, stmt)
     }
 
-    /// Whether a statement contains loops bound to threads or blocks, or accesses to fragments.
+    /// Whether a statement contains loops bound to threads, virtual threads or blocks, or accesses to fragments.
     fn binds_threads(&self, stmt: &Stmt) -> bool {
         binds_threads(stmt) || fragments::are_used(self.func, stmt)
     }
@@ -255,8 +255,8 @@ impl Builder<'_> {
         Ok(Node::Seq(sides))
     }
 
-    /// Returns the node of a let statement that contains loops over threads. A uniform value stays; another one is
-    /// substituted, and must then neither read memory nor call a function.
+    /// Returns the node of a let statement whose body satisfies [`Builder::binds_threads`]. A uniform value stays;
+    /// another one is substituted, and must then neither read memory nor call a function.
     fn named(&mut self, var: VarId, value: &Expr, body: &Stmt, place: &Place) -> Result<Node, Declined> {
         if self.varying.is_uniform(value) {
             let body = Box::new(self.node(body, place)?);
@@ -268,7 +268,8 @@ impl Builder<'_> {
     }
 
     /// Returns the leaf of a statement that contains no loops over threads: with explicit loops instead of blocks, and
-    /// with the context's guards as its condition. Declines a cross-thread reduction and a data race.
+    /// with the context's guards as its condition. Declines a cross-thread reduction, a data race, and the stores that
+    /// [`Builder::elected_thread`] declines.
     fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
@@ -321,8 +322,8 @@ fn binding(block: &Block, var: VarId) -> Option<Expr> {
     block.iters.iter().find(|iter| iter.var == var).map(|iter| iter.binding.clone())
 }
 
-/// Whether a statement contains loops bound to threads or blocks, or a sequence that may need barriers between its
-/// statements: at least two of them are not plain stores.
+/// Whether a statement contains loops bound to threads, virtual threads or blocks, or a sequence that may need barriers
+/// between its statements: at least two of them are not plain stores.
 fn is_compound(stmt: &Stmt) -> bool {
     stmt.any(&|part| match part {
         Stmt::For { kind: LoopKind::ThreadBinding(_), .. } => true,

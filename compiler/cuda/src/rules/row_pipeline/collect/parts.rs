@@ -64,8 +64,8 @@ fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
 ///
 /// # Errors
 /// The statement is not a loop nest around stores, a reduction or (for [`Form::Scan`]) a scan; or it has a predicate,
-/// loops that are bound to threads or blocks, extents that the host does not know, or a condition under which the host
-/// runs it.
+/// loops that are bound to threads or blocks, extents that the host does not know, a condition under which the host
+/// runs it, or axes, an init or an update in another form.
 pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
     Declined::when(has_threads(task, at), "requires loops without thread bindings; found a bound loop")?;

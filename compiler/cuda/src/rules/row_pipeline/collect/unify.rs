@@ -79,10 +79,10 @@ impl<'t> Unifier<'t> {
 
     /// Returns a part over shared loops; `None` if its loops do not fit.
     ///
-    /// A loop that indexes a buffer which a unified statement accesses as well is mapped to the shared loop at the same
-    /// position of the indices, if that is free and matches in extent and kind. Each remaining loop is mapped to the
-    /// first free shared loop that matches. So a statement whose loops are in another order still matches. An element
-    /// stage without loops over columns becomes a value of the row.
+    /// A loop whose variable is an index of a buffer which a unified statement accesses as well is mapped to the shared
+    /// loop at the same position of the indices, if that is free and matches in extent and kind. Each remaining loop is
+    /// mapped to the first free shared loop that matches. So a statement whose loops are in another order still
+    /// matches. An element stage without loops over columns becomes a value of the row.
     fn part(&mut self, mut part: Part) -> Option<Part> {
         let all = self.shared.all();
         let of_rows = self.shared.rows.len();

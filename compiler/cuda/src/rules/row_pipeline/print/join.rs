@@ -161,7 +161,7 @@ impl Printer<'_, '_, '_> {
     }
 
     /// Prints the end of a reduction: combines the init if partial results began with another value, rounds to the
-    /// precision of the dtype, and stores the result if `leader` holds.
+    /// precision of the dtype, and stores the result, if it is stored, in the threads where `leader` holds.
     pub(in crate::rules) fn finish(&mut self, stage: &Stage, leader: &str) -> Result<(), String> {
         let Kind::Reduction { combine, init } = &stage.kind else { return Ok(()) };
         let dtype = stage.target.dtype;
@@ -183,7 +183,8 @@ impl Printer<'_, '_, '_> {
         })
     }
 
-    /// Prints the computation of a value of the row, and its store if `leader` holds.
+    /// Prints the computation of a value of the row, and its store, if it is stored, in the threads where `leader`
+    /// holds.
     pub(in crate::rules) fn row_stage(&mut self, at: usize, leader: &str) -> Result<(), String> {
         let stage = &self.stages.stages[at];
         let ctype = self.kernel.ctype(stage.target.dtype)?;

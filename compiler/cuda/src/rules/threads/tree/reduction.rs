@@ -39,7 +39,8 @@ impl Builder<'_> {
     /// Returns the statement as a cross-thread reduction; `None` if it does not reduce over a thread axis.
     ///
     /// # Errors
-    /// If it reduces over a thread axis, but in a form that [`CrossThread`] cannot describe.
+    /// If it reduces over a thread axis, but in a form that [`CrossThread`] cannot describe; or if its results are both
+    /// in private and in other buffers, or in global memory outside of loops over the blocks.
     pub(super) fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<CrossThread>, Declined> {
         let mut inner = stmt;
         while let Stmt::For { body, .. } = inner {
