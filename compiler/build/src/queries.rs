@@ -1,9 +1,10 @@
 //! Salsa's tracked functions, from a checked module to kernels.
 //!
-//! There are two kinds of queries. Queries of a *function* of the source (its lowering, the steps for a device) run
-//! again after an edit of that function. Queries of a *kernel* are keyed by content: the loops of an operator call, a
-//! merged pair, a rewritten function, a printed kernel. No edit invalidates them. So when a function is lowered again,
-//! the kernels of its unchanged statements are cached, and repeated layers share the kernels of the first one.
+//! There are mainly two kinds of queries. Queries of a *function* of the source (its lowering, the steps for a device)
+//! run again after an edit of that function or of one that it calls. Queries of a *kernel* are keyed by content: the
+//! loops of an operator call, a merged pair, a rewritten function, a printed kernel. No edit invalidates them. So when a
+//! function is lowered again, the kernels of its unchanged statements are cached, and repeated layers share the kernels
+//! of the first one.
 //!
 //! Every kernel query is a point at which a lowering can be cancelled.
 
@@ -75,8 +76,9 @@ pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> O
     Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))))
 }
 
-/// The kernel queries of one run of lowering and of the steps, for a device. Each result is also kept in a local map,
-/// since networks repeat their layers and salsa records a dependency edge for every request.
+/// The kernel queries of one run of lowering and of the steps, for a device. The results of calls, pairs and rewrites
+/// are also kept in local maps, since networks repeat their layers and salsa records a dependency edge for every
+/// request.
 pub(crate) struct MemoizedQueries<'db> {
     pub(crate) db: &'db dyn salsa::Database,
     device: &'db Device,

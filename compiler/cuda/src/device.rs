@@ -95,16 +95,18 @@ impl Device {
     /// Allocates a buffer with undefined contents.
     ///
     /// # Errors
-    /// If the device does not have enough memory or is lost, or if the driver fails.
+    /// If the device does not have enough memory or is lost, if an earlier kernel failed or exceeded the time limit, or
+    /// if the driver fails.
     pub fn allocate(&self, bytes: usize) -> Result<DeviceBuffer, DeviceError> {
         self.core.allocate(bytes)
     }
 
-    /// Allocates several buffers with undefined contents in one block of device memory. The block is freed with the
-    /// last of them.
+    /// Allocates several buffers with undefined contents in one block of device memory. The block returns to the pool
+    /// with the last of them.
     ///
     /// # Errors
-    /// If the device does not have enough memory or is lost, or if the driver fails.
+    /// If the device does not have enough memory or is lost, if an earlier kernel failed or exceeded the time limit, or
+    /// if the driver fails.
     pub fn allocate_together(&self, sizes: &[usize]) -> Result<Vec<DeviceBuffer>, DeviceError> {
         self.core.allocate_together(sizes)
     }
@@ -112,7 +114,8 @@ impl Device {
     /// Copies bytes of the host to a new buffer.
     ///
     /// # Errors
-    /// If the device does not have enough memory or is lost, or if the driver fails.
+    /// If the device does not have enough memory or is lost, if an earlier kernel failed or exceeded the time limit, or
+    /// if the driver fails.
     pub fn upload(&self, bytes: &[u8]) -> Result<DeviceBuffer, DeviceError> {
         let buffer = self.allocate(bytes.len())?;
         if !bytes.is_empty() {
@@ -135,7 +138,7 @@ impl Device {
     /// Waits for all submitted work.
     ///
     /// # Errors
-    /// If a kernel failed or exceeded the time limit, or if the device is lost.
+    /// If a kernel failed or exceeded the time limit, if the device is lost, or if the driver fails.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.core.wait()
     }
@@ -164,8 +167,7 @@ impl Device {
     /// [`images::compile`].
     ///
     /// # Errors
-    /// If NVRTC is not found or lacks a function, if it rejects the text, if the driver rejects the code, or if the
-    /// device is lost or has not enough memory.
+    /// The errors of [`images::compile`] and [`Device::load_images`].
     pub fn load(
         &self,
         source: CudaSource,
@@ -179,8 +181,8 @@ impl Device {
     /// Loads compiled kernels: the result of [`images::compile`] for the source and this device.
     ///
     /// # Errors
-    /// If the driver rejects the code, if a kernel of the source is in no image, or if the device is lost or has not
-    /// enough memory.
+    /// If the driver rejects the code or does not find a kernel in it, if a kernel of the source is in no image, if the
+    /// device is lost or has not enough memory, or if an earlier kernel failed or exceeded the time limit.
     pub fn load_images(&self, source: CudaSource, images: &[Image]) -> Result<Module, DeviceError> {
         let driver = &*self.core.driver;
         self.core.works()?;
@@ -233,8 +235,9 @@ impl Module {
     /// [`crate::CudaFunction::plan`]. Does not wait for the kernels: [`Module::finish`] reports whether they succeeded.
     ///
     /// # Errors
-    /// If the arguments do not match the function, if the launches cannot be planned, if the driver rejects a launch,
-    /// or if the device is lost or has not enough memory.
+    /// If there is no such function, if the arguments do not match it, if the launches cannot be planned, if the driver
+    /// rejects a launch, if the device is lost or has not enough memory, or if an earlier kernel failed or exceeded the
+    /// time limit.
     pub fn launch(
         &self,
         function: usize,

@@ -4,7 +4,8 @@
 //! The cache key is a hash of the text, the architecture, the compiler version and the options. A failure of the cache
 //! folder is never an error, and a part whose file is corrupted is compiled again. A part with kernels that spill
 //! registers is compiled a second time, in which the launch bounds of these kernels ask for one block per
-//! multiprocessor: without that the compiler limits the registers so that more blocks fit.
+//! multiprocessor, unless they give a minimum already: without that the compiler limits the registers so that more
+//! blocks fit.
 
 pub mod resources;
 
@@ -111,7 +112,7 @@ impl Listing {
     /// function number.
     ///
     /// # Errors
-    /// If NVRTC is not found or lacks a function.
+    /// The errors of [`nvrtc::probe`].
     pub fn resources(&self, arch: u32, cache: &ImageCache) -> Result<ListedResources, NvrtcError> {
         let version = nvrtc::probe()?;
         let mut listed = ListedResources::default();
@@ -148,12 +149,12 @@ pub struct ListedResources {
     pub refused: BTreeMap<usize, NvrtcError>,
 }
 
-/// Compiles a source for an architecture, on as many threads as the machine has cores. `progress` is called with the
-/// number of finished parts (compiled, cached or rejected) and the number of all parts. After a rejected part, the
+/// Compiles a source for an architecture, on at most as many threads as the machine has cores. `progress` is called with
+/// the number of finished parts (compiled, cached or rejected) and the number of all parts. After a rejected part, the
 /// remaining parts are skipped.
 ///
 /// # Errors
-/// If NVRTC is not found or lacks a function, or if it rejects a part.
+/// The errors of [`nvrtc::probe`], or that of [`nvrtc::compile`] for a part.
 pub fn compile(
     source: &CudaSource,
     arch: u32,
@@ -230,9 +231,9 @@ fn image(part: &Part, arch: u32, version: (i32, i32), cache: &ImageCache) -> Res
 }
 
 /// Recompiles a text if some of its kernels spill registers. Their launch bounds then ask for one block per
-/// multiprocessor. Returns the new code if it spills less in total, otherwise `cubin`. Without the bound the compiler
-/// limits the registers so that more blocks fit. Kernels that do not spill keep their limit, since fewer registers
-/// allow more blocks to run at the same time.
+/// multiprocessor, unless they give a minimum already. Returns the new code if it spills less in total, otherwise
+/// `cubin`. Without the bound the compiler limits the registers so that more blocks fit. Kernels that do not spill keep
+/// their limit, since fewer registers allow more blocks to run at the same time.
 fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
     let spilling = |cubin: &[u8]| -> BTreeMap<String, u32> {
         resources::of(cubin)

@@ -42,8 +42,8 @@ pub(crate) fn determined(expressions: &[Expr], loops: &[&Loop]) -> Vec<bool> {
     known
 }
 
-/// Returns the constant factors of the loops in an affine expression; its other terms must be uniform over all threads.
-/// Returns `None` if the expression is not affine in the loops.
+/// Returns the factors of the loops in an affine expression; its other terms must be uniform over all threads. Returns
+/// `None` if the expression is not affine in the loops, or if a factor is not constant.
 fn factors(expr: &Expr, loops: &[&Loop]) -> Option<Vec<i64>> {
     let sum = Poly::of(expr)?;
     let factor = |candidate: &&Loop| match sum.stride(candidate.var) {

@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-/// Names that no variable may have: the reserved words of C++, names that CUDA, C++ compilers or the headers of the
-/// simulator predefine, and functions that the text calls.
+/// Names that no variable may have: mainly reserved words of C++, names that CUDA, C++ compilers or the headers of the
+/// simulator predefine, and functions that the text calls, without the variants for `float` such as `expf`.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -174,7 +174,7 @@ impl Names {
     }
 }
 
-/// Replaces each character that an identifier may not contain by `_`. The result is not empty and does not begin with
+/// Replaces each character that is no ASCII letter, digit or `_` by `_`. The result begins with a letter, and not with
 /// `rx_`, the prefix of helpers. For example, `nn.conv2d` becomes `nn_conv2d`, and `2x` becomes `v_2x`.
 pub(crate) fn identifier(text: &str) -> String {
     let mut result: String =

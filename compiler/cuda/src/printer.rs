@@ -54,7 +54,7 @@ pub(crate) struct Kernel<'m> {
     symbols: FxHashSet<VarId>,
     /// The variables in scope that are known to be nonnegative.
     natural: FxHashSet<VarId>,
-    /// The variables whose values come from data (buffers or scalar arguments), so that signed arithmetic on them may
+    /// The variables whose values come from data (for example buffers or scalar arguments): signed arithmetic on them may
     /// overflow and must wrap.
     data: FxHashSet<VarId>,
     /// The variables whose values reach a discrete decision, and whether the expression that is being printed does: see

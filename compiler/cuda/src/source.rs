@@ -113,8 +113,9 @@ pub struct KernelInfo {
     pub guard: Option<Expr>,
     /// The launch: grid, block and dynamic shared memory.
     pub shape: LaunchShape,
-    /// The number of iterations of the innermost loops of its statements before scheduling, unless the rule gives
-    /// another number: an `int64` over scalars, symbols and the variables of host loops.
+    /// The number of iterations of the innermost loops of its statements, unless the rule gives another number: an
+    /// `int64` over scalars, symbols and the variables of host loops. The statements are usually those before
+    /// scheduling; for the rules `fallback` and `scatter` they are those of one thread.
     pub work: Expr,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
@@ -193,8 +194,8 @@ pub enum Argument<S = VarId> {
     Error,
 }
 
-/// A buffer in device memory that is allocated for a call: an intermediate result that kernels pass to each other, or a
-/// buffer of each thread that is too large for local memory.
+/// A buffer in device memory that is allocated for a call: an intermediate result that kernels pass to each other, a
+/// scratch buffer of a schedule, or a buffer of each thread that is too large for local memory.
 #[derive(Clone, Debug)]
 pub struct Temporary {
     /// The name.
@@ -330,8 +331,8 @@ pub type ArgumentValue = Argument<i64>;
 /// The reason why a call cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A scalar has no value, or a size has no value or is too large: of a buffer, a temporary, a host loop, a grid or
-    /// a tensor map.
+    /// A scalar, a size or the start of a host loop has no value, or a size is out of range. Sizes are, for example,
+    /// those of buffers, temporaries, host loops, grids and tensor maps.
     #[error("the size of {0} is not known or too large")]
     Extent(String),
     /// The condition of a launch cannot be evaluated: it divides by zero, for example.
@@ -355,8 +356,8 @@ impl CudaFunction {
     /// floats as the bits of their dtype.
     ///
     /// # Errors
-    /// If a size, a condition or a scalar has no value, if a size is too large, or if [`MOST_BLOCKS`] or
-    /// [`MOST_LAUNCHES`] is exceeded.
+    /// If a size, a condition, a scalar or the start of a host loop has no value, if a size is out of range, or if
+    /// [`MOST_BLOCKS`] or [`MOST_LAUNCHES`] is exceeded.
     pub fn plan(&self, values: &[Option<i64>]) -> Result<Plan, PlanError> {
         let value_of = |var: VarId| values.get(var.0 as usize).copied().flatten();
         let evaluate = |expr: &Expr| evaluate_index(expr, &value_of);

@@ -11,10 +11,11 @@
 //! loops and the condition of its launch, and `CudaFunction::plan` enumerates the launches. A rule is given statements
 //! of the same host loops only.
 //!
-//! Requires that the host can evaluate the extents of such loops and the conditions: they depend on scalars, symbols
-//! and the variables of outer host loops. Other loops and conditions remain in the statement. The loops run on the host
-//! because the blocks of a launch cannot wait for each other. An intermediate result counts as live after a statement
-//! if a statement of the same host loop uses it, and its contents survive into a later iteration of that loop.
+//! Requires that the host can evaluate the starts and extents of such loops and the conditions: they depend on scalars,
+//! symbols and the variables of outer host loops. Other loops and conditions remain in the statement. The loops run on
+//! the host because the blocks of a launch cannot wait for each other. An intermediate result also counts as live after
+//! a statement if a statement of the same host loop uses it, and its contents survive into a later iteration of that
+//! loop.
 
 use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};
@@ -35,11 +36,12 @@ pub struct Unsupported {
     pub subject: String,
 }
 
-/// A top-level statement of a function. It may depend on all statements before it.
+/// A top-level statement of a function. It may depend on the statements before it and, in a host loop, on later ones of
+/// the loop.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) stmt: Stmt,
-    /// The condition under which the statement runs, evaluated by the host; `None` if it always runs.
+    /// The condition under which the statement runs, which the host can evaluate; `None` if it always runs.
     pub(crate) guard: Option<Expr>,
     /// The host loops around the statement, outermost first.
     pub(crate) host_loops: Vec<HostLoop>,
@@ -174,7 +176,7 @@ impl Splitter<'_> {
         self.host_loops.pop();
     }
 
-    /// Adds one statement. A guard that is constant is not evaluated at run time.
+    /// Adds one statement, or none if the guard is constant and false. A guard that is constant and true is dropped.
     fn add(&mut self, stmt: &Stmt, guard: &Expr) {
         let guard = match guard.as_int() {
             Some(0) => return,
@@ -205,8 +207,8 @@ impl Splitter<'_> {
     }
 
     /// Whether a statement consists of launches only, and the host can evaluate their number and the sizes of the
-    /// allocated memory. `counted` are the variables of the loops between the host loop and the statement, which the
-    /// host knows as well.
+    /// allocated memory. `counted` are the variables of the loops and `let`s around the statement, from the candidate
+    /// for a host loop on; the host knows them as well.
     fn launches(&self, stmt: &Stmt, counted: &mut Vec<VarId>) -> bool {
         let knows = |expr: &Expr| is_evaluable(expr, &|var| self.uniform.contains(&var) || counted.contains(&var));
         match stmt {

@@ -48,8 +48,8 @@ impl KernelInfo {
     }
 }
 
-/// Returns the number of iterations of the innermost loops of unscheduled statements: an `int64` over the function's
-/// scalars and symbols and the variables of host loops. A statement without loops counts as one iteration.
+/// Returns the number of iterations of the innermost loops of statements: an `int64` over the function's scalars and
+/// symbols and the variables of host loops. A statement without loops counts as one iteration.
 ///
 /// An extent that depends on another loop is evaluated at the middle of that loop. For example, `for j in range(i)`
 /// inside `for i in range(n)` counts `(n - 1) // 2` iterations, which is close to the mean. A loop whose extent the

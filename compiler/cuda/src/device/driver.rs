@@ -222,7 +222,8 @@ pub trait Driver: fmt::Debug {
     /// Waits for an event and destroys it.
     ///
     /// # Errors
-    /// An error of the work before the event; [`DriverFailureKind::TooLong`] if the event does not occur within the limit.
+    /// An error of the work before the event; [`DriverFailureKind::TooLong`] if the event does not occur within the
+    /// limit.
     fn pass(&self, event: Event, limit: Option<Duration>) -> Result<(), DriverFailure> {
         let waited = self.wait(event, limit);
         self.forget(event);

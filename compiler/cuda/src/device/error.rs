@@ -44,14 +44,14 @@ pub enum DeviceError {
     /// The driver rejected a launch.
     #[error("kernel `{}` cannot be launched: {message}", .kernel.kernel)]
     Launch {
-        /// The kernel.
+        /// The kernel of the last launch. If launches before it were delayed, the rejected one may be among them.
         kernel: Launched,
         /// The driver's message.
         message: String,
     },
-    /// A kernel failed, for example by an illegal address, or the device did. The driver reports the error when the
-    /// host waits, without the kernel: `kernels` are the last ones launched since the previous wait, at most
-    /// [`MOST_NAMED`], in order.
+    /// A kernel failed, for example by an illegal address, or the device did. The driver reports the error in a later
+    /// call, without the kernel: `kernels` are the last ones launched since the previous wait, at most [`MOST_NAMED`],
+    /// in order.
     #[error("{} failed on the device: {message}", named(.kernels))]
     Failed {
         /// The kernels of which one failed.
@@ -70,7 +70,7 @@ pub enum DeviceError {
     /// The device is lost because of an earlier error, whose message this is.
     #[error("the device cannot be used any more in this process: {0}")]
     Lost(String),
-    /// NVRTC was not found, or could not compile the kernels.
+    /// An error of NVRTC: for example, it was not found, or could not compile the kernels.
     #[error("{0}")]
     Nvrtc(#[from] NvrtcError),
     /// A call cannot be launched.

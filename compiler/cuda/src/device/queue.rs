@@ -6,12 +6,13 @@
 //! run 3: launch a, b, d; wait          a and b are delayed, d differs: all three are submitted one by one
 //! ```
 //!
-//! A sequence is the launches between two points where the host waits or copies. Sequences are compared by all of their
-//! contents: kernels, launch shapes, addresses and scalars. So a replay is equivalent to the launches. Other shapes,
-//! other memory or another branch of the program make another sequence. Launches are delayed only while they are a
-//! prefix of a remembered sequence.
+//! A sequence is the launches between two points where the host waits, copies or clears memory. Sequences are compared
+//! by all of their contents: for example kernels, launch shapes, addresses and scalars. So a replay is equivalent to the
+//! launches. Other shapes, other memory or another branch of the program make another sequence. Launches are delayed
+//! only while they are a prefix of a remembered sequence.
 //!
-//! Invariant: delayed launches are submitted before anything else that touches memory: a copy, a wait, a free.
+//! Invariant: delayed launches are submitted before anything else that touches memory, for example a copy, a wait or a
+//! free.
 
 use super::driver::{Driver, DriverFailure, Event, Graph, KernelLaunch};
 use std::collections::VecDeque;

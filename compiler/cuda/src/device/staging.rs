@@ -1,5 +1,5 @@
-//! Copies between host and device through pinned memory, in pieces with double buffering: while the device copies one
-//! piece, the host writes or reads the other.
+//! Copies between host and device, usually through pinned memory. Large copies are done in pieces with double buffering:
+//! while the device copies one piece, the host writes or reads the other.
 
 use super::driver::{Address, Driver, DriverFailure, Event, Pinned};
 use std::collections::VecDeque;

@@ -126,7 +126,7 @@ impl<'b> Iterator for Attributes<'b> {
     }
 }
 
-/// The limits of a multiprocessor, for architectures with published numbers (CUDA C++ Programming Guide, "Compute
+/// The limits of a multiprocessor, for some architectures with published numbers (CUDA C++ Programming Guide, "Compute
 /// Capabilities", technical specifications per compute capability).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Multiprocessor {
@@ -172,7 +172,7 @@ pub struct Occupancy {
 impl Resources {
     /// Returns the occupancy of a multiprocessor by blocks of `threads` threads that have `dynamic_bytes` of shared
     /// memory in addition to the static shared memory. The rules are those of CUDA's `cuda_occupancy.h`. Returns `None`
-    /// for an architecture without published limits.
+    /// for an architecture whose limits this module does not list.
     ///
     /// For example, with 128 registers a thread, blocks of 256 threads on `sm_80` need 8 · 128 · 32 = 32,768 of 65,536
     /// registers, so two blocks fit: 16 of 64 warps, 25 %.

@@ -1,8 +1,8 @@
 //! Prints binary operations.
 //!
-//! Index arithmetic, which is over loop variables and extents, uses C's operators, except for floor division and modulo
-//! of operands that may be negative. With data, signed integers may overflow and divisors may be zero, so these
-//! operations are calls of helpers that wrap and check.
+//! Index arithmetic, which is over loop variables and extents, mainly uses C's operators, except for floor division and
+//! modulo of operands that may be negative. With data, signed integers may overflow and divisors may be zero, so these
+//! operations are usually calls of helpers that wrap and check.
 
 use super::expr::{AND, BIT_AND, BIT_OR, BIT_XOR, Bound, OR, POSTFIX, PRODUCT, SUM, UNARY};
 use super::{Kernel, stmt, types};
@@ -169,8 +169,8 @@ impl Kernel<'_> {
         Ok((format!("{helper}<{ctype}>({}, {divisor})", self.operand(left, 0)?), POSTFIX))
     }
 
-    /// Prints a divisor. It is checked for zero unless it is a nonzero constant or consists of extents and positive
-    /// constants.
+    /// Prints a divisor. It is checked for zero unless it is a nonzero constant or consists of extents of buffer
+    /// parameters and positive constants, with `+`, `*`, `min`, `max` and casts.
     fn divisor(&mut self, divisor: &Expr) -> Result<String, String> {
         let of_extents = divisor.all(&|part| match part {
             Expr::Var { var, .. } => self.symbols.contains(var),

@@ -1,4 +1,4 @@
-//! Prints expressions, with parentheses only where C's precedence or readability requires them.
+//! Prints expressions, mainly with the parentheses that C's precedence or readability requires.
 
 use super::text::check_number;
 use super::{BufferText, Kernel, rounding, stmt, types};

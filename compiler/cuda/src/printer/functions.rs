@@ -53,8 +53,8 @@ pub fn can_schedule_as_one_kernel(func: &PrimFunc, target: &Target) -> bool {
         && (0..parts.temporaries.len()).all(|at| !passed.contains(&Argument::Temporary(at)))
 }
 
-/// The printed kernels of a function, without the parts that depend on the source to which they are added: names, and
-/// numbers of checks.
+/// The printed kernels of a function, without the parts that depend on the source to which they are added: for example
+/// names, and numbers of checks.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     /// The description of the function; its kernels have no names yet.

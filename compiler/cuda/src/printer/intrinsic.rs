@@ -1,4 +1,4 @@
-//! Prints intrinsic functions as calls of CUDA's functions.
+//! Prints intrinsic functions, mainly as calls of CUDA's functions.
 
 use super::expr::{Bound, POSTFIX, UNARY};
 use super::{Kernel, types};

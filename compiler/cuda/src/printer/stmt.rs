@@ -70,7 +70,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Returns the helper that a failed check calls.
+    /// Returns the helper that a failed assertion, or a `while` with too many iterations, calls.
     fn failure(&self) -> &'static str {
         if self.is_cooperative { "rx_note" } else { "rx_fail" }
     }

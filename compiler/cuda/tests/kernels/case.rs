@@ -62,7 +62,7 @@ impl Case {
         self
     }
 
-    /// Sets the scalars, if they are not extents.
+    /// Sets the scalars, for functions whose scalars are not extents.
     pub fn scalars(mut self, scalars: &[i64]) -> Case {
         self.scalars = scalars.iter().map(|value| Scalar::Int(*value)).collect();
         self

@@ -179,7 +179,7 @@ fn agree(test: &str, groups: fn(u32) -> Vec<Group>) {
     }
 }
 
-/// Opens a device. Returns `None` if there is no NVRTC, no driver or no device, or if the driver is too old.
+/// Opens a device. Returns `None` if there is no NVRTC, no driver or no device, or if the device is too old.
 fn device() -> Option<Device> {
     if !crate::nvrtc::is_found() {
         return None;
@@ -419,8 +419,7 @@ impl Group {
             Err(error) => {
                 let is_lost = is_lost(device, &error);
                 if !is_lost && cases.len() > 1 {
-                    // If the text is rejected, each half is tried, so that one rejected case does not prevent the
-                    // others.
+                    // If loading fails, each half is tried, so that one rejected case does not prevent the others.
                     let (some, others) = cases.split_at(cases.len() / 2);
                     if skipped < some.len() {
                         self.run_some(device, number, some, start, skipped);

@@ -31,7 +31,7 @@ pub enum Behind {
     Nothing,
     Cast,
     BiasAndRelu,
-    /// `gelu(product)`, which is an output as well, then `gelu(product) + residual * product`.
+    /// `g = product / 2 + erf(product / √2) / 2`, which is an output as well, then `g + residual * product`.
     GeluAndResidual,
 }
 

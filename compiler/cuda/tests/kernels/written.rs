@@ -36,8 +36,8 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Returns a function whose second statement overwrites the value of the first one, and has a second store that no
-/// kernel of stages takes.
+/// Returns a function whose second statement overwrites the value of the first one, and has a second store, which the
+/// fused row pipelines decline.
 fn overwritten() -> PrimFunc {
     let params = "x: T.Buffer((64,), \"float32\"), at: T.Buffer((64,), \"int32\"), out: T.Buffer((64,), \"float32\"), \
                   other: T.Buffer((64,), \"float32\")";
