@@ -171,7 +171,8 @@ impl<'e> Emitter<'e> {
         Ok(self.builder.ins().load(ty, MemFlagsData::trusted().with_readonly(), array, offset))
     }
 
-    /// Loads a parameter from its slot: integers directly, floats from the bits of a `float64`.
+    /// Loads a scalar or symbol from its slot: integers directly, a `bool` from an integer, floats from the bits of a
+    /// `float64`.
     fn bind_parameter(&mut self, var: VarId, values: Value) -> Emitted<()> {
         let dtype = self.func.var(var).dtype;
         let slot = var.0 as usize;

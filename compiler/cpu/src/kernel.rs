@@ -43,7 +43,7 @@ pub struct CpuKernel {
     func: PrimFunc,
     /// Buffers that a call needs besides its arguments.
     temporaries: Vec<BufferId>,
-    /// Whether each buffer parameter is written, in order.
+    /// Whether each buffer parameter may be written, in order.
     written: Vec<bool>,
     checks: Vec<Check>,
     iterations: IterationCount,
@@ -313,7 +313,7 @@ impl CpuKernel {
         self.checks.len()
     }
 
-    /// Whether each buffer parameter is written, in order; those must be passed as [`Argument::Write`].
+    /// Whether each buffer parameter may be written, in order; those must be passed as [`Argument::Write`].
     pub fn written(&self) -> &[bool] {
         &self.written
     }
@@ -397,8 +397,9 @@ impl CpuKernel {
         }
     }
 
-    /// Returns the values of the function's integer scalars and symbols by variable, and the slots of all variables in
-    /// the form that generated code reads: integers directly, floats as the bits of a `float64`.
+    /// Returns the values of the function's scalars and symbols by variable, as integers (those of float scalars are
+    /// not meaningful), and the slots of all variables in the form that generated code reads: integers directly, floats
+    /// as the bits of a `float64`, and 0 for variables that the body binds.
     fn bind(&self, shapes: &[&[i64]], scalars: &[Scalar]) -> Result<(Vec<Option<i64>>, Vec<i64>), RunError> {
         let whole: Vec<i64> = scalars.iter().map(|scalar| scalar.as_int().unwrap_or(0)).collect();
         let symbols = bind_symbols(&self.func, shapes, &whole)?;

@@ -126,7 +126,6 @@ impl Nest {
     /// Splits (delinearizes) each loop of constant extent whose variable is divided by a constant that divides the
     /// extent, so that quotient and remainder become two loops. For example, with `head` of 32 iterations,
     /// `K[head // 4, head % 4]` becomes, once it is simplified, `K[outer, inner]` over `outer` of 8 and `inner` of 4.
-    /// Only sums of products and windows are split; other nests gain nothing.
     pub(crate) fn with_split_loops(mut self, func: &mut PrimFunc) -> Nest {
         let mut at = 0;
         while at < self.loops.len() {
@@ -215,9 +214,9 @@ impl Nest {
         Some(Reduction { buffer, indices, init, combine, value: (**value).clone(), site: *site })
     }
 
-    /// Returns the nest without block and init: the reduction loops are innermost, after the statement that initializes
-    /// the element. Returns `None` if the loops cannot be put into that order, or if there is an init and the predicate
-    /// depends on a reduction loop.
+    /// Returns the nest as serial loops without block and init: the reduction loops are innermost, after the statement
+    /// that initializes the element. Returns `None` if the loops cannot be put into that order, or if there is an init
+    /// and the predicate depends on a reduction loop.
     pub fn explicit(&self) -> Option<Stmt> {
         let (reduced, outer): (Vec<&Loop>, Vec<&Loop>) =
             self.loops.iter().partition(|inner| inner.kind == IterKind::Reduce);

@@ -23,8 +23,8 @@ pub struct FactorElement {
 }
 
 impl FactorElement {
-    /// Matches a factor as an element. The caller has removed lossless casts with [`without_casts`]. Returns `None` if
-    /// the factor is computed, or if its address is not affine.
+    /// Matches a factor as an element. Returns `None` if the factor is computed, also if it is a cast (see
+    /// [`without_casts`]), or if its address is not affine.
     pub fn of(narrow: &Expr, found: &mut ProductNest, func: &PrimFunc) -> Option<FactorElement> {
         let (load, condition) = match narrow {
             Expr::Select { condition, then, otherwise } if is_zero(otherwise) => (&**then, Some(&**condition)),

@@ -1,5 +1,5 @@
 //! The result of scheduling: steps, and matrix products over strided or packed operands. `matmul` builds the products,
-//! and the CPU back end generates code for them.
+//! and the CPU back end emits calls for them.
 
 use crate::windowed_sum::WindowedSum;
 use rx_base::DType;

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Requires a temporary that one nest fills, element by element, and whose operands do not change until its last
-//! reader. Guarantees the same results to the bit. A temporary stays if inlining would repeat expensive work: one that
-//! overlapping windows or a matrix product read again and again.
+//! reader. Guarantees the same results to the bit. [`inline`] keeps a temporary if inlining would repeat expensive
+//! work, for example if overlapping windows or a matrix product read it again and again.
 
 use crate::accumulate::{Nest, reads};
 use crate::nests::top_level;
@@ -19,7 +19,7 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::stmt::{Block, IterKind, Stmt};
 
-/// The maximum number of operations and loads of a value that is computed again at each of its readers.
+/// The maximum number of operations and loads of a value that [`inline`] computes again at each of several loads.
 const CHEAP: usize = 6;
 
 /// The maximum number of subexpressions of an expression after inlining. If one would be larger, the temporary stays.
@@ -43,8 +43,8 @@ fn inlined(func: &PrimFunc, is_all_worth: bool) -> PrimFunc {
     let mut func = func.clone();
     let (mut allocations, mut statements) = (Vec::new(), Vec::new());
     top_level(&func.body, &mut allocations, &mut statements);
-    // Copies and permutations are inlined first. A temporary that stays then has the layout in which it is computed,
-    // not that of a later copy.
+    // Constants, copies and permutations are inlined first. A temporary that stays then has the layout in which it is
+    // computed, not that of a later copy.
     for is_wanted in [(|producer| is_move(&producer.value)) as fn(&Producer) -> bool, |_| true] {
         let mut at = 0;
         while at < statements.len() {
@@ -229,7 +229,8 @@ impl Producer {
         }
     }
 
-    /// Returns the indices at which a statement reads the buffer, if all loads have the same indices.
+    /// Returns the indices at which a statement reads the buffer, if all loads have the same indices and these do not
+    /// read the buffer themselves.
     fn one_element(&self, stmt: &Stmt) -> Option<Vec<Expr>> {
         let mut found: Vec<&Vec<Expr>> = Vec::new();
         for expr in stmt.expressions() {

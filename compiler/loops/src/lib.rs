@@ -14,17 +14,18 @@
 //!
 //! # Invariants
 //!
-//! - Every pass keeps each result to the bit, and tests compare with the interpreter. Exceptions: a recognized sum of
-//!   floats may be added in another order, and [`phases`] omits terms that have a factor 0. For example,
-//!   `legalize_sub_byte` computes 4-bit values as 8-bit integers and `float32` to the same bits as the interpreter,
-//!   which computes with 4-bit dtypes directly.
-//! - An access that is not proved in range is marked (`Expr::Checked`), and stays marked until it is proved.
+//! - Every pass keeps each result to the bit, and tests compare with the interpreter. For example, `legalize_sub_byte`
+//!   computes 4-bit values as 8-bit integers and `float32` to the same bits as the interpreter, which computes with
+//!   4-bit dtypes directly. Exceptions: a recognized sum of floats may be added in another order, and [`phases`] omits
+//!   terms that have a factor 0.
+//! - After [`mod@guards`], each index that is not proved in range is marked (`Expr::Checked`). A rule removes the mark
+//!   only where it proves the range in another way.
 //!   `schedule_unguarded` omits guards and assertions; only `rx_cpu::CheckCost` calls it, to measure their cost.
 //! - Roles (batch, M, N, K) follow from access maps, after loops of one iteration are removed; never from positions or
 //!   names.
-//! - A tuple reduction is recognized only if its combiner is associative, for sums and products of floats up to
-//!   rounding. Choices are tested by enumeration: all cases of three operands, with NaN as a fourth value where the
-//!   update tests for it.
+//! - A tuple reduction is recognized only if its combiner is associative: for sums and products of floats up to
+//!   rounding, and for minima and maxima of floats except for NaN. Choices are tested by enumeration: all cases of
+//!   three operands, with NaN as a fourth value where an update tests for it.
 //! - A rule may decline, usually with its reason; the fallback is the loop nest as it is written.
 //! - The conditions of a windowed sum are exactly those of the nest: an out-of-bounds tap is not loaded and contributes
 //!   `0 * w`, so NaN and Inf in `w` propagate.

@@ -10,11 +10,11 @@
 //! ```text
 //! for tile:
 //!     for i, k: packed[i, k] = select(tile * rows + i < n, A[tile * rows + i, k], 0)
-//!     C[tile rows, :] = packed · B
+//!     C[tile rows, :] += packed · B
 //! ```
 //!
 //! Requires `float32` or `float64` and a matched [`Product`]. Guarantees the same terms, added in another order.
-//! Declines, for example, if a factor would be packed and the product has one row or one column only.
+//! Declines, for example, if a factor would be packed and the product has no M loops or no N loops.
 
 use crate::accumulate::Nest;
 use crate::affine::Affine;
@@ -99,8 +99,8 @@ impl Axes {
         };
         let k = sum_chain(&of(Role::K), a, b);
         let (rows, columns) = (of(Role::M), of(Role::N));
-        // A packed factor is used once for each row of the other factor. Without rows to share it, packing would be all
-        // of the work.
+        // A packed element is used once for each iteration of the other factor's free loops. If that has none, packing
+        // does not pay off.
         let mut m = free_chain(&rows, &product.target, a, !columns.is_empty());
         let mut n = free_chain(&columns, &product.target, b, !rows.is_empty());
         match (b.strided.is_none(), a.strided.is_none()) {
@@ -167,7 +167,8 @@ fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, ma
 }
 
 /// Removes the outermost loops of a packed chain until one iteration of the outermost remaining loop fits into a tile,
-/// or, if its size is not constant, until two loops remain. The removed loops become loops around the product.
+/// if its size is not constant, until at most two loops remain, or until one loop remains. The removed loops become
+/// loops around the product.
 fn trim(chain: &mut Chain, depth: &Dim) {
     let fits = |chain: &Chain| {
         let row = &size(&chain[..chain.len() - 1]) * depth;

@@ -37,7 +37,7 @@ impl Multiples {
         self.given.iter().map(|(dim, _)| dim)
     }
 
-    /// Whether the integer is a multiple for all values of symbols, under the assumptions.
+    /// Whether the integer is proved to be a multiple for all values of symbols, under the assumptions.
     pub fn has(&self, dim: &Dim) -> bool {
         let rest = self.rest(dim);
         !dim.is_error() && rest.constant == 0 && rest.terms.is_empty()
@@ -66,7 +66,7 @@ impl Multiples {
 }
 
 impl Rest {
-    /// Whether the remainder is one term without constant, and that term divides the given product.
+    /// Whether the remainder is one term without constant that divides the term `coefficient · product`.
     fn divides(&self, product: &[(Atom, u32)], coefficient: i64) -> bool {
         let [(own, factor)] = &self.terms[..] else { return false };
         let has = |(atom, exponent): &(Atom, u32)| product.iter().any(|(one, often)| one == atom && often >= exponent);

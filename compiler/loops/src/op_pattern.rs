@@ -63,9 +63,10 @@ pub fn op_pattern(func: &PrimFunc) -> OpPattern {
     analyzer.pattern
 }
 
-/// Whether every block computes its elements independently, without reductions and temporaries of its own, so that an
-/// element may be computed where it is read. This holds for most functions of at most [`OpPattern::Injective`], and
-/// for some others. It does not hold for a function with statements other than sequences, loops, blocks and stores.
+/// Whether every block has spatial axes only, no init and no predicate, and allocates buffers only if it has no axes,
+/// so that an element may be computed where it is read. This holds for most functions of at most
+/// [`OpPattern::Injective`], and for some others. It does not hold for a function with statements other than sequences,
+/// loops, blocks and stores.
 pub fn is_spatial(func: &PrimFunc) -> bool {
     !func.body.any(&|stmt| match stmt {
         Stmt::Block(block) => {
@@ -163,7 +164,8 @@ impl<'f> Analyzer<'f> {
         Some(if pattern == OpPattern::Broadcast && has_elementwise { OpPattern::Elementwise } else { pattern })
     }
 
-    /// Whether the load's indices are a subsequence of the store's. Indices 0 of axes of extent 1 are ignored.
+    /// Whether the load's indices are a subsequence of the store's, in which an index may be repeated. Indices 0 of
+    /// axes of extent 1 are ignored.
     fn is_broadcast(&self, store: Access<'_>, load: Access<'_>) -> bool {
         let mut left = store.indices;
         let shape = &self.func.buffer(load.buffer).shape;
@@ -214,8 +216,8 @@ fn variables(store: Access<'_>) -> Option<Vec<VarId>> {
     store.indices.iter().map(variable).collect()
 }
 
-/// Whether the load's indices are computed from the store's index variables alone. An index that is itself loaded is
-/// not: to TVM, the buffer of such a load is one more variable.
+/// Whether all indices of the store are variables, and the load's indices are computed from these alone. An index that
+/// is itself loaded is not: to TVM, the buffer of such a load is one more variable.
 fn is_injective(store: Access<'_>, load: Access<'_>) -> bool {
     let Some(stored) = variables(store) else { return false };
     let is_stored = |part: &Expr| match part {

@@ -20,13 +20,13 @@ pub(crate) struct Tile {
     pub(crate) var: VarId,
     /// The number of elements of one row: the product of the extents of the loops inside the tiled one.
     pub(crate) inner: Dim,
-    /// The variable of the loop over tiles and the number of tiles; none if one tile covers the chain.
+    /// The variable of the loop over tiles and the number of tiles; none if one tile is known to cover the chain.
     pub(crate) loop_var: Option<(VarId, Expr)>,
     /// The first value of the tiled loop in this tile.
     pub(crate) start: Expr,
     /// The number of values of the tiled loop in this tile.
     pub(crate) rows: Expr,
-    /// The maximum number of values of the tiled loop in a tile; at least 1.
+    /// The maximum number of values of the tiled loop in a tile.
     pub(crate) most_rows: Expr,
 }
 

@@ -16,9 +16,10 @@
 //! ```
 //!
 //! Requires a sum of products in which at least one loop of the result is divided by a constant of at most 16, each
-//! loop by one constant. Each tap must be selected by a condition `(axis + step · tap + offset) % constant == 0`, where
-//! `step` is invertible modulo the constant, or by the indices, if the caller says so (`is_gathered`). Guarantees the
-//! same sum for finite factors: the omitted terms are `0 * w`, which is NaN if `w` is infinite or NaN.
+//! loop by one constant. At least one tap must be selected by a condition `(axis + step · tap + offset) % constant ==
+//! 0`, where `step` is invertible modulo the constant, unless the caller says that the indices select the taps
+//! (`is_gathered`). Guarantees the same sum for finite factors: the omitted terms are `0 * w`, which is NaN if `w` is
+//! infinite or NaN.
 
 use crate::accumulate::{Loop, Nest};
 use crate::affine::linear;

@@ -177,7 +177,7 @@ fn is_linear(dim: &Dim, atom: &Atom) -> bool {
     found.is_some_and(|(_, exponent)| *exponent == 1) && exponents.all(|(_, exponent)| *exponent == 1)
 }
 
-/// Whether the symbol occurs inside a quotient, remainder, minimum or maximum.
+/// Whether the symbol occurs inside an atom that is not a symbol, such as a quotient or a minimum.
 pub(crate) fn inside_atoms(dim: &Dim, symbol: Name) -> bool {
     let mut found = false;
     for (product, _) in dim.terms() {

@@ -20,9 +20,9 @@ use std::cmp::Ordering;
 /// A ranking `ranks[…, i, …] = Σ_j select(key(j) precedes key(i), 1, 0)`: the position of each element in a stable sort
 /// of its row. The ranks of a row are a permutation.
 ///
-/// The comparison may be any combination of comparisons, logical operations and selections, because it is evaluated for
-/// every possible case of two keys and positions. The order is by value. A NaN is larger than all numbers, and -0
-/// equals 0. Equal keys, and two NaNs, keep the order of their positions.
+/// The condition may combine comparisons, logical operations, selections and tests for NaN in any way, because it is
+/// evaluated for every possible case of two keys and positions. The order is by value. A NaN is larger than all
+/// numbers, and -0 equals 0. Equal keys, and two NaNs, keep the order of their positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     /// The buffer of the ranks.
@@ -159,7 +159,7 @@ fn put(expr: &Expr, var: VarId, value: &Expr) -> Expr {
     substitute(expr, &|one| (one == var).then(|| value.clone()))
 }
 
-/// Returns the variable if the expression is a variable, up to widening casts.
+/// Returns the variable if the expression is a variable, up to casts to integers of at least the same width.
 fn place(expr: &Expr) -> Option<VarId> {
     match expr {
         Expr::Var { var, .. } => Some(*var),

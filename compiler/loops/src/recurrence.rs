@@ -53,7 +53,7 @@ impl Recurrence {
     /// Matches the nest as a scan.
     ///
     /// # Errors
-    /// If it is none, if its iterations must stay in order, or if its rows may share elements.
+    /// If it is none, for example because the operation is not associative or the rows may share elements.
     pub fn of(nest: &Nest, func: &PrimFunc) -> Result<Recurrence, Declined> {
         Declined::when(
             nest.init.is_some() || nest.predicate.is_some(),

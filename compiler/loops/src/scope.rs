@@ -163,9 +163,9 @@ impl Scope {
 
     /// Enters a block for one axis: the axis has the value of its binding.
     ///
-    /// If the binding is just a loop variable, the axis keeps that variable's symbol. If it is neither that nor a
-    /// constant, and is proved to lie in the axis's domain, the axis becomes a variable with that range. This proves
-    /// more about indices that recombine the quotient and remainder of one loop.
+    /// If the value is a single symbol, such as the variable of a loop from 0, the axis keeps that symbol. If it is
+    /// neither that nor a constant, and is proved to lie in the axis's domain, the axis becomes a variable with that
+    /// range. This proves more about indices that recombine the quotient and remainder of one loop.
     pub fn enter_axis(&mut self, var: VarId, dtype: DType, start: &Expr, extent: &Expr, binding: &Expr) {
         let value = self.dim(binding);
         let (start_dim, extent_dim) = (self.dim(start), self.dim(extent));
@@ -345,7 +345,8 @@ impl Scope {
         (self.fits(&a, dtype) && self.fits(&b, dtype)).then_some((a, b))
     }
 
-    /// Whether the dim contains variables only, and no opaque expressions, so that it can be evaluated anywhere.
+    /// Whether the dim is computed from variables only, without opaque expressions, so that it can be evaluated
+    /// wherever they are defined.
     pub(crate) fn is_expressible(&self, dim: &Dim) -> bool {
         is_transparent(dim)
     }
@@ -391,7 +392,8 @@ pub(crate) fn is_signed(dtype: DType) -> bool {
     dtype.code == rx_base::dtype::TypeCode::Int
 }
 
-/// Whether the dim contains variables only, so that it has the same value wherever they do.
+/// Whether the dim is computed from variables only, without opaque expressions, so that it has the same value wherever
+/// they do.
 fn is_transparent(dim: &Dim) -> bool {
     dim.terms().iter().flat_map(|(product, _)| product).all(|(atom, _)| match atom {
         Atom::Symbol(_) => true,

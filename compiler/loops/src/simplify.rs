@@ -18,9 +18,9 @@ use rx_tir::func::{PrimFunc, VarId};
 use rx_tir::rewrite::{map_stmt, substitute};
 use rx_tir::stmt::{Block, IterKind, Site, Stmt};
 
-/// Simplifies a function: index arithmetic is normalized, conditions that are proved or refuted are decided, loops of
-/// one iteration and axes of one value are replaced by that value, blocks without axes, init and buffers are replaced
-/// by their body, and loops without iterations or statements are removed.
+/// Simplifies a function: mainly, index arithmetic is normalized, conditions that are proved or refuted are decided,
+/// loops of one iteration and axes of one value are replaced by that value, blocks without axes, init and buffers are
+/// replaced by their body, and loops without iterations or statements are removed.
 ///
 /// Results are the same to the bit, under the assumption that `int64` index arithmetic does not overflow.
 pub fn simplify(func: &PrimFunc) -> PrimFunc {
@@ -101,8 +101,9 @@ impl Simplifying {
         map_stmt(&stmt, &mut |expr| substitute(expr, &|var| values.get(&var).cloned()))
     }
 
-    /// Removes the axes of extent 1 that are bound to their start, and a constant predicate. A block that is left
-    /// without axes, init and buffers is replaced by its body.
+    /// Removes the axes of extent 1 that are bound to their start, and a constant predicate. Without reduction axes,
+    /// the init becomes the first statement of the body. A block that is left without axes, init and buffers is
+    /// replaced by its body, under its predicate.
     fn block(&mut self, mut block: Block) -> Stmt {
         let fixed = |iter: &rx_tir::Iter| iter.extent.as_int() == Some(1) && iter.binding == iter.start;
         if block.iters.iter().any(fixed) {

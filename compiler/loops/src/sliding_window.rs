@@ -1,5 +1,6 @@
 //! *Sliding-window reductions*: convolutions, poolings and similar nests. The taps of a window are found in the
-//! indices: a tap is a reduction loop of constant extent that occurs in an index together with a loop of the result.
+//! indices: a tap is a reduction loop of constant extent that occurs in an index together with a loop of the result. If
+//! some windows overlap, loops whose own windows do not overlap are no taps.
 //!
 //! For example, `out[o] = max over k of x[2 * o + k - 1]` slides with stride 2 and dilation 1. Windows of `k < 3`
 //! overlap, so neighbouring outputs share loads. Requires an unpredicated reduction with an initial value, and affine
@@ -149,8 +150,8 @@ impl SlidingWindow {
     }
 
     /// Returns the reduction loops that occur in an index of a load together with a loop of the result, and the window
-    /// indices: those of affine indices with constant coefficients for both loops, positive for the loop of the result.
-    /// Indices that contain a load are ignored.
+    /// indices: those of affine indices with constant coefficients below 2²⁰ for both loops, positive for the loop of
+    /// the result. Indices that contain a load, or a checked index as an operand, are ignored.
     fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<WindowIndex>) {
         let mut indices: Vec<Expr> = Vec::new();
         expr.walk(&mut |part| {

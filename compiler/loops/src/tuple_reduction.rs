@@ -1,5 +1,5 @@
-//! *Tuple reductions*: nests that reduce several elements together, where an update depends on the other elements. TVM
-//! calls the combiner of several values a `comm_reducer`.
+//! *Tuple reductions*: nests that reduce one or more elements together, where an update may depend on the old values of
+//! the other elements. TVM calls the combiner of several values a `comm_reducer`.
 //!
 //! For example, argmax keeps a maximum and its index:
 //!
@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Requires that each update is an operation with the old value, or a choice between the old and a new value by
-//! comparisons. Guarantees that the combiner is associative, so that threads may reduce groups of iterations and
-//! combine their results.
+//! comparisons. Guarantees that the combiner is associative, for floats except for rounding and NaN (see
+//! `is_associative`), so that threads may reduce groups of iterations and combine their results.
 
 use crate::accumulate::{Nest, mentions, reads};
 use rustc_hash::FxHashMap;
@@ -32,8 +32,8 @@ use rx_tir::stmt::{IterKind, Site, Stmt};
 const MOST_CHOSEN: usize = 3;
 
 /// One part (element) of a tuple reduction. Given the partial results `left` and `right` of all parts, `combined` of
-/// each part is the partial result of both. The combiner is associative. Where a part chooses a side, `init` may be
-/// combined in any number of times.
+/// each part is the partial result of both. The combiner is associative, for floats except for rounding and NaN. Where
+/// a part chooses a side, `init` may be combined in any number of times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TupleElement {
     /// The buffer of the reduced element.
@@ -58,8 +58,8 @@ pub struct TupleElement {
 }
 
 impl Nest {
-    /// Matches the nest's body as a tuple reduction and returns its parts. Returns `None` if the body has another form,
-    /// or if no associative combiner of two partial results can be derived from it.
+    /// Matches the nest as a tuple reduction and returns its parts. Returns `None` if the init or the body has another
+    /// form, or if no associative combiner of two partial results can be derived from them.
     ///
     /// Each element must either be combined with a value by an operation, or keep its value or take a new one,
     /// depending on comparisons between the elements' old values and new ones. TVM instead matches such bodies against
@@ -75,7 +75,8 @@ impl Nest {
         is_associative(&parts).then_some(parts)
     }
 
-    /// Returns the elements that `init` stores. Adds a variable for the old value of each.
+    /// Returns the elements that `init` stores, each with a new variable for its old value. Returns `None` if there is
+    /// no init, or if it has another form than one store for each of several buffers.
     fn targets(&self, func: &mut PrimFunc) -> Option<Vec<Target>> {
         let init = self.init.as_ref()?;
         let stores = match init {
@@ -272,9 +273,9 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
 ///
 /// Every group of iterations of a choice starts from `init`, so `init` may be combined in several times, and must not
 /// replace a value that it is equal to: `(a ∘ b) ∘ a` must be `a ∘ b`. Commutative operations, such as a sum, are
-/// associative up to rounding, and are not tested; other operations are rejected. The result of a choice depends only
-/// on how the two sides of an element compare. Three sides have at most three different values, and NaN if the
-/// condition tests for it, so all cases can be enumerated.
+/// accepted: for floats they are associative except for rounding and NaN. Other operations are rejected. The result of
+/// a choice depends only on how the two sides of the parts compare. Three sides have at most three different values,
+/// and NaN if a condition tests for it, so all cases can be enumerated, together with the minima and maxima.
 fn is_associative(parts: &[TupleElement]) -> bool {
     let is_operation = |part: &&TupleElement| part.operation.is_some();
     if !parts
@@ -305,9 +306,9 @@ pub fn commutes(parts: &[TupleElement]) -> bool {
     (0..count * count).all(|at| table[at] == table[at % count * count + at / count])
 }
 
-/// The combiner of the given parts, each of which chooses a side, as a table over all pairs of sides. A side holds one
-/// value of each part. It is encoded as a number with one digit for each part, least significant first. All digits are
-/// in base 3 or, if a condition tests for NaN, in base 4, where the digit 3 is NaN in a part of floats.
+/// The combiner of the given parts, each a choice, a minimum or a maximum, as a table over all pairs of sides. A side
+/// holds one value of each part. It is encoded as a number with one digit for each part, least significant first. All
+/// digits are in base 3 or, if a condition tests for NaN, in base 4, where the digit 3 is NaN in a part of floats.
 struct Cases {
     /// The number of possible sides.
     count: usize,

@@ -1,5 +1,4 @@
-//! *Windowed sums*: depthwise convolutions of any layout, stride and padding, and other sums of few products along a
-//! contiguous axis.
+//! *Windowed sums*: depthwise convolutions, and other sums of few products along a contiguous axis.
 //!
 //! ```text
 //! for c, y, x: C[c, y, x] = Σ_(u, v) select(in bounds, A[c, y + u - 1, x + v - 1], 0) * B[c, u, v]

@@ -37,8 +37,8 @@ pub enum BindError {
         /// The argument's extent.
         passed: i64,
     },
-    /// An extent of a parameter cannot be computed: it does not follow from the arguments, overflows, or divides by
-    /// zero.
+    /// An extent of a parameter cannot be computed, for example because it does not follow from the arguments,
+    /// overflows, or divides by zero.
     #[error("dim {axis} of buffer {} is not known", .buffer.0)]
     Unknown {
         /// The parameter's buffer.

@@ -26,8 +26,8 @@ struct Loop {
 
 /// Initializes the reductions that may have no iterations. Before the loops of each, a statement stores the initial
 /// values under the condition that one of the reduction loops is empty. The loops are those of the largest perfect nest
-/// around the block without loops over threads. Reductions that cannot be empty do not change, and neither do those
-/// whose init, predicate or loop extents depend on the reduction loops, or whose init contains other statements.
+/// around the block without loops over threads. Reductions with constant positive extents do not change, and neither do
+/// those whose init, predicate or loop extents depend on the reduction loops, or whose init contains other statements.
 pub fn begin_empty_reductions(func: &PrimFunc) -> PrimFunc {
     begin_empty_reductions_of(func, &|_| true)
 }

@@ -7,8 +7,9 @@ use rx_base::DType;
 /// Whether [`evaluate_index`] can evaluate an integer or `bool` expression, given values of the variables that
 /// `has_value` accepts. Each of its variables must be one of them, and an integer or `bool`. The expression must have
 /// no loads and no `uint64`, and only float operations of `float32` and `float64` that the host computes as devices do:
-/// negation, `+`, `-`, `*`, `/`, minimum, maximum, `ceil`, `floor`, `trunc`, `log2`, `sqrt`, casts and selections. The
-/// evaluation may still overflow, divide by zero or fail an index check.
+/// negation, `+`, `-`, `*`, `/`, minimum, maximum, `ceil`, `floor`, `trunc`, `log2`, `sqrt`, casts, comparisons and
+/// selections. The evaluation may still return `None`, for example if it overflows, divides by zero or fails an index
+/// check.
 pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     expr.all(&|part| {
         let dtype = part.dtype();
@@ -26,8 +27,8 @@ pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
 /// Evaluates an integer or `bool` expression. Results wrap in dtypes narrower than 64 bits. Returns `None` if a
 /// variable has no value, on overflow in 64 bits other than of a left shift, on division by zero, for an index that
 /// fails its check, for a cast to an integer of a NaN or of a float of magnitude 2⁵³ or more, and for operations that
-/// the host does not compute, such as loads. `and`, `or` and selections short-circuit: an operand that does not matter
-/// is not evaluated.
+/// the host does not compute, such as loads. `and`, `or` and selections short-circuit: a right operand or branch that
+/// does not matter is not evaluated.
 pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
     let value = |expr: &Expr| evaluate_index(expr, value_of);
     let exact = match expr {

@@ -60,7 +60,7 @@ pub struct Var {
 /// The number of threads in a warp, which shares a fragment.
 pub const WARP: i64 = 32;
 
-/// A buffer. Its memory is dense and row-major.
+/// A buffer. Its memory is dense and row-major, except for a fragment, whose layout the device defines.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Buffer {
     /// The name, which is not unique.

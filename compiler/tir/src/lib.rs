@@ -29,9 +29,10 @@
 //! - A buffer of the scope `Fragment` belongs to a warp. An operation of the whole warp on it is a nest over its
 //!   elements, under a loop over threads whose first thread of each warp executes it. Only the device's schedule rule
 //!   knows which thread holds an element.
-//! - A reduction without iterations yields its initial value. For that, the interpreter and the CPU schedules call
-//!   `begin_empty_reductions`, and the CUDA back end calls `begin_empty_reductions_of` for the reductions that it does
-//!   not accumulate in a variable. TVM initializes a reduction in its first iteration.
+//! - A reduction without iterations yields its initial value, in the forms that [`empty_reduction`] covers. For that,
+//!   the interpreter and the CPU schedules call `begin_empty_reductions`, and the CUDA back end calls
+//!   `begin_empty_reductions_of` for the reductions that it does not accumulate in a variable. TVM initializes a
+//!   reduction in its first iteration.
 
 pub mod bind;
 pub mod builder;

@@ -13,7 +13,7 @@
 //! loops again.
 //!
 //! Uniform loops and conditions around barriers, and stores of uniform values to private buffers, are executed once per
-//! block. A private buffer that differs between threads and is allocated around a barrier becomes an array over the
+//! block. A private buffer that differs between threads and outlives a loop over threads becomes an array over the
 //! threads. If neither the address of a store to shared or global memory nor the branches around it depend on an axis,
 //! only the threads with index 0 along the axis execute it.
 //!

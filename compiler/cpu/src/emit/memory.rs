@@ -127,8 +127,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits `buffer[indices]`: the registers of a promoted element, otherwise a load. In a vectorized loop, elements
-    /// with stride 1 are loaded as vectors, and those with another constant stride lane by lane.
+    /// Emits `buffer[indices]`: the registers of a promoted element, otherwise a load. In a vectorized loop, an
+    /// invariant element is loaded as a scalar, elements with stride 1 as vectors, and those with another constant
+    /// stride lane by lane.
     pub(super) fn load(&mut self, buffer: BufferId, indices: &[Expr]) -> Emitted<Operand> {
         if let Some(value) = self.load_promoted(buffer, indices) {
             return Ok(value);

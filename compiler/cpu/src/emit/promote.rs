@@ -1,8 +1,9 @@
-//! Scalar promotion: an element that a loop updates is loaded into registers before the loop and stored after it. For
-//! example, `for k: C[i, j] += A[i, k] * B[k, j]` loads and stores `C[i, j]` once, not in each iteration.
-//! Loop-invariant elements that the loop only reads are loaded before it.
+//! Scalar promotion: a loop-invariant element that a loop stores to is loaded into registers before the loop and stored
+//! after it. For example, `for k: C[i, j] += A[i, k] * B[k, j]` loads and stores `C[i, j]` once, not in each iteration.
+//! Up to [`MOST_KEPT`] loop-invariant elements that the loop only reads are loaded before it.
 //!
-//! If the loop of an update is vectorized, the partial results are in vectors that begin with the operation's identity.
+//! If a loop that updates the element is vectorized, the partial results are in vectors that begin with the operation's
+//! identity.
 //! For example, `for k in range(64): C[0] += A[k]` in `float32` has four vectors of 4 lanes, all 0. Each of the 4
 //! iterations adds 16 elements. After the loop, the vectors are added in pairs until there is one; its lanes are added
 //! to the initial `C[0]` one after the other.
@@ -311,8 +312,8 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether a load of the element differs by lane: it is promoted to vectors or, if it is not promoted, its address
-    /// changes with the variable of the vectorized loop.
+    /// Whether a load of the element may differ by lane: it is promoted to vectors or, if it is not promoted, its
+    /// address may change with the variable of the vectorized loop.
     pub(super) fn promoted_in_lanes(&self, buffer: BufferId, indices: &[Expr]) -> bool {
         match self.position(buffer, indices) {
             Some(at) => self.promoted[at].lanes,

@@ -53,8 +53,8 @@ enum Term {
 }
 
 impl Emitter<'_> {
-    /// Returns the parts of a loop if splitting makes one of them vectorizable. Loops with a constant extent below 8
-    /// are not split.
+    /// Returns the parts of a loop if splitting makes one of them vectorizable. Loops with a constant extent below 8,
+    /// and loops inside a vectorized loop, are not split.
     pub(super) fn split(&self, stmt: &Stmt) -> Option<Split> {
         let Stmt::For { var, start, extent, kind, body } = stmt else { return None };
         if self.lane.is_some() || extent.as_int().is_some_and(|extent| extent < 8) {

@@ -267,7 +267,8 @@ impl Placer<'_> {
         Stmt::Evaluate(self.func.var_expr(var))
     }
 
-    /// Whether a statement is a loop nest over the elements of a fragment, which a warp executes as one operation.
+    /// Whether a statement is a store that reads or writes a fragment, or serial loops around one. A warp executes it
+    /// as one operation.
     fn is_of_warps(&self, stmt: &Stmt) -> bool {
         let mut inner = stmt;
         while let Stmt::For { body, kind: LoopKind::Serial, .. } = inner {

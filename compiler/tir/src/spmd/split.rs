@@ -431,9 +431,9 @@ impl Splitter<'_> {
         Ok(named.into_iter().rev().fold(made, around))
     }
 
-    /// Joins the pieces to one statement. Adjacent per-thread pieces become one loop over threads, unless a piece reads
-    /// shared or global memory that an earlier piece of the loop writes, or writes memory that one reads or writes.
-    /// There the loop is split, where TVM inserts a barrier, too.
+    /// Joins the pieces to one statement. Adjacent per-thread pieces become one loop over threads, unless a barrier is
+    /// between them, or a piece reads shared or global memory that an earlier piece of the loop writes, or writes
+    /// memory that one reads or writes. There the loop is split.
     fn assembled(&mut self, parts: Vec<Part>) -> Stmt {
         let mut made = Vec::new();
         let mut group: Vec<Stmt> = Vec::new();
