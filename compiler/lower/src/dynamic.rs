@@ -19,8 +19,8 @@ use rx_loops::TargetInfo;
 use rx_ops::{Arg, CallInfo, Problem, Schema};
 use std::sync::Arc;
 
-/// A call of an operator that is lowered at run time. Each operand is in a register, or its value is known at compile
-/// time.
+/// A call of an operator that is lowered at run time. Each operand is in a register, or is known at compile time except
+/// for the values of its symbols.
 #[derive(Clone, Debug)]
 pub struct DynamicCall {
     /// The operator.

@@ -12,14 +12,14 @@
 //!    (for example a convolution followed by its normalization and activation). A schedule can then keep each element
 //!    in a register.
 //! 2. *Chains*: several kernels that the device can schedule as one (attention) are merged (`chain`).
-//! 3. *Prologues*: an injective kernel whose outputs are each read at most once, all by the same kernel, is merged into
-//!    that kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their reads is
-//!    decided later (`rx_loops::inline`).
+//! 3. *Prologues*: an injective kernel whose outputs are each read at most once, all by the same kernel, is usually
+//!    merged into that kernel. Its outputs become temporaries. Whether they remain buffers or are inlined into their
+//!    reads is decided later (`rx_loops::inline`).
 //!
-//! A view between two kernels does not prevent fusion if the consumer can read the tensor under its shape before the
-//! view (`reshape`), or can run over that shape, with the view moved after it (`sink`). A kernel that only moves
-//! elements (`moves`, for example a transpose) is duplicated into each of its few readers. A kernel that keeps the
-//! elements in order becomes a view.
+//! A view between two kernels usually does not prevent fusion if the consumer can read the tensor under its shape
+//! before the view (`reshape`), or can run over that shape, with the view moved after it (`sink`). A kernel that only
+//! moves elements (`moves`, for example a transpose) is duplicated into its readers if these are few and injective. A
+//! kernel that keeps the elements in order becomes a view.
 //!
 //! Requires registers that are written once. Guarantees that the values of the remaining registers are unchanged, and
 //! that no index contains a new division.
@@ -111,7 +111,7 @@ pub(crate) fn fuse_chains(program: &mut Program, context: &Context<'_>) {
     }
 }
 
-/// Duplicates kernels that only move elements into each of their readers, if these are few ([`MAX_READERS`]).
+/// Duplicates kernels that only move elements into their readers, if these are injective and few ([`MAX_READERS`]).
 pub(crate) fn fuse_moves(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
         for at in (0..code.len()).rev() {

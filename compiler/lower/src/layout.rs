@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Requires a device that reads several channels of a pixel in one access ([`TargetInfo::channel_vector_width`]). Only
-//! weights, and tensors that only kernels write and read, may change; the kernels that use them are rewritten
-//! (`rewrite`). The other axes keep their order.
+//! weights, tensors that only kernels write and read, and temporaries of kernels may change; the kernels that use them
+//! are rewritten (`rewrite`). The other axes keep their order.
 //!
 //! Guarantees that no value that enters or leaves a procedure changes its layout, and that no kernel is added that only
 //! transposes an activation.

@@ -22,8 +22,8 @@
 //!   new register (`lower::memory`), shape heaps become dims, and packed functions become instructions
 //!   (`lower::packed`).
 //! - A call whose operand types are not fully known (`R.Tensor(ndim=2)`, `R.Any`) keeps its operator
-//!   (`Operation::Dynamic`). At run time the types of its values determine a separate program, which is cached
-//!   ([`dynamic`]).
+//!   (`Operation::Dynamic`). At run time the types of its tensors and the values of its other operands determine a
+//!   separate program, which is cached ([`dynamic`]).
 //! - The functions of kernels are shared and compared by content ([`Loops`]). Most operations that create or change a
 //!   function depend only on a key and are requested through [`Queries`], so that a database can cache the answers
 //!   (`docs/decisions/0012-kernels-keyed-by-content.md`).

@@ -9,8 +9,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 /// A shared function of the loop-level IR. Equal functions are the same key of a cache: they are compared by pointer,
-/// then by hash, then by content. The function has the operator's name; the name of a kernel in a program is
-/// [`crate::program::Kernel::name`].
+/// then by hash, then by content. The function has a name of its own, such as the operator's; the name of a kernel in a
+/// program is [`crate::program::Kernel::name`].
 #[derive(Clone, Debug)]
 pub struct Loops(Arc<Shared>);
 

@@ -1,5 +1,5 @@
-//! Lowers Relax functions to procedures: [`lower()`] visits the entry function and every function that it calls, and
-//! emits instructions for their bindings in order.
+//! Lowers Relax functions to procedures: [`lower()`] visits the entry function and every function that is reachable
+//! from it, and emits instructions for their bindings in order.
 //!
 //! ```text
 //! with R.dataflow():
@@ -44,7 +44,7 @@ pub trait Module {
     fn function(&self, name: Name) -> Option<Arc<Function>>;
     /// Returns the prim_func called `name`; `Err` gives the reason why it cannot be run.
     fn prim_func(&self, name: Name) -> Option<Result<Loops, String>>;
-    /// Returns the object that computes, or looks up, the kernels of calls.
+    /// Returns the object that computes kernels, or looks them up.
     fn queries(&self) -> &dyn Queries {
         &Direct
     }
@@ -59,11 +59,12 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Lowers the function `entry` and all functions that it calls to a program.
+/// Lowers the function `entry` and all functions that are reachable from it to a program.
 ///
 /// # Errors
 /// Returns one error if the module has no Relax function `entry`. Otherwise returns an error for each construct that
-/// has no lowering: an unknown operator or function, a prim_func that cannot be run, a shape that is not known.
+/// has no lowering, for example an unknown operator or function, a prim_func that cannot be run, or a shape that is not
+/// known.
 pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
     program(module, entry, false, false)
 }
@@ -74,7 +75,7 @@ pub(crate) fn lower_complete(module: &dyn Module, entry: Name) -> Result<Program
 }
 
 /// Like [`lower`], and reports every variable that is bound to a value or to a tuple of values ([`Operation::Bound`]).
-/// The names of nested functions, variables bound to a function of the module, and `_` are not reported. The variable
+/// The names of nested functions, variables bound directly to a function, and `_` are not reported. The variable
 /// of an `if` is reported in each branch.
 ///
 /// # Errors
@@ -214,8 +215,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         Known::Broken
     }
 
-    /// Lowers `function` to a procedure. `captured` are the variables of enclosing functions that it uses; each becomes
-    /// a register after the parameters.
+    /// Lowers `function` to a procedure. `captured` are the variables of enclosing functions that it captures; each
+    /// becomes a register after the parameters.
     fn function(mut self, function: &Function, captured: &[(Name, StructInfo)]) -> Procedure {
         let bindings = function.body.bindings.len();
         self.code.reserve(function.params.len() + bindings);

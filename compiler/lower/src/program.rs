@@ -55,7 +55,7 @@ pub struct Kernel {
     pub origins: SmallVec<[Origin; 1]>,
     /// The number of leading buffer parameters that are inputs; the other buffer parameters are outputs.
     pub inputs: usize,
-    /// Whether it is a fused chain (attention): the device schedules it as it is, so no step merges anything into it.
+    /// Whether it is a fused chain (attention): the device schedules it as it is, so no prologue is merged into it.
     pub whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The pass pipeline of the back end: transforms a program as [`crate::lower()`] builds it, with one kernel per
+//! The pass pipeline of the back end: transforms a program as [`crate::lower()`] builds it, usually with one kernel per
 //! operator call, into the kernels that a device runs.
 //!
 //! [`STEPS`] lists all steps in order. Every step preserves the values that a program computes. `rx_build::to_module`
@@ -127,7 +127,7 @@ pub fn run_with(
 }
 
 /// Returns a program that consists of one prim_func and no calls, for inspection. Indices that cannot be proved in
-/// range are marked. If `optimized`, the loops are simplified and temporaries inlined.
+/// range are marked. If `optimized`, the loops are simplified and temporaries inlined, as in the step `SimplifyLoops`.
 pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     let inputs = loops.buffer_params().count();
     let guarded = rewritten(queries, &Rewrite::Guard { loops: loops.clone(), inputs });

@@ -68,8 +68,8 @@ pub trait Backend: Sized {
     /// Runs a kernel and takes its iterations from `fuel`.
     ///
     /// # Errors
-    /// If the arguments do not match the kernel's parameters, a run-time check in it fails, the fuel is exhausted, or
-    /// the device fails.
+    /// For example, if the arguments do not match the kernel's parameters, a run-time check in it fails, the fuel is
+    /// exhausted, or the device fails.
     fn run(&mut self, call: KernelCall<'_, Self::Memory>, fuel: &mut Fuel) -> Result<(), RunError>;
 
     /// Returns the time that the device was busy since the previous call of this method, or `None` if the device has no

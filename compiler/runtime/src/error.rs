@@ -4,11 +4,11 @@ use rx_base::Name;
 use rx_ir::Origin;
 use std::fmt;
 
-/// A kernel that could not be built.
+/// The error of a program that could not be built, usually because of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kernel `{kernel}`: {message}")]
 pub struct BuildError {
-    /// The kernel.
+    /// The kernel, or a name such as `cuda` or `constants` if the error belongs to no kernel.
     pub kernel: Name,
     /// The Relax statements that the kernel computes.
     pub origins: Vec<Origin>,

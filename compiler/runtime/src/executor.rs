@@ -66,7 +66,7 @@ impl<B: Backend> Executor<B> {
     /// Builds the program's kernels and uploads its constants. `constants` are in the order of the program's constants.
     ///
     /// # Errors
-    /// If a kernel cannot be built, or there is not enough memory for a constant.
+    /// If a kernel cannot be built, or a constant cannot be uploaded.
     pub fn new(
         program: Arc<Program>,
         mut backend: B,
@@ -122,7 +122,7 @@ impl<B: Backend> Executor<B> {
     /// Copies a tensor to the device's memory and returns a value that can be passed to [`Executor::run`].
     ///
     /// # Errors
-    /// If there is not enough memory.
+    /// If there is not enough memory, or the device fails.
     pub fn upload(&mut self, tensor: &Tensor) -> Result<Value<B::Memory>, RunError> {
         let place = Place::Shared(Arc::new(B::Memory::upload(&mut self.backend, tensor)?));
         Ok(Value::Tensor(DeviceTensor { place, shape: tensor.shape().into(), dtype: tensor.dtype() }))
@@ -132,7 +132,7 @@ impl<B: Backend> Executor<B> {
     /// the host's.
     ///
     /// # Errors
-    /// If there is not enough memory.
+    /// If there is not enough memory, or the device fails.
     pub fn take(&mut self, tensor: Tensor) -> Result<Value<B::Memory>, RunError> {
         let (shape, dtype) = (tensor.shape().into(), tensor.dtype());
         let place = Place::Shared(Arc::new(B::Memory::take(&mut self.backend, tensor)?));
@@ -154,7 +154,7 @@ impl<B: Backend> Executor<B> {
     ///
     /// # Errors
     /// If the program has no function, the number or the types of the arguments do not match the parameters, an
-    /// instruction fails, or a limit is exceeded.
+    /// instruction fails, a limit is exceeded, or the device fails.
     pub fn run(&mut self, arguments: Vec<Value<B::Memory>>, symbols: &Symbols) -> Result<Value<B::Memory>, RunError> {
         self.start(arguments, symbols, 1, &mut None)
     }

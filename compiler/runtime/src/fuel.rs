@@ -8,8 +8,8 @@ pub struct Limits {
     /// The maximal number of loop iterations plus executed instructions. Iterations of compiled code are counted before
     /// it runs if its arguments determine their number.
     pub iterations: Option<u64>,
-    /// The maximal size in bytes of all results of kernels and host functions together. The intermediate buffers of
-    /// each kernel run have a separate limit: the number of bytes that are left.
+    /// The maximal size in bytes of all results of kernels and host functions together. In the interpreter and on the
+    /// CPU, the intermediate buffers of each kernel run have a separate limit: the number of bytes that are left.
     pub bytes: Option<u64>,
 }
 

@@ -20,10 +20,10 @@
 //! - The executor runs a program's instructions in the same way on all devices; they differ in kernels and memory only.
 //! - Declared types are checked where values enter a function, and where an annotation is stronger than the type that
 //!   the checker proved.
-//! - A run with [`Limits`] (iterations, bytes) terminates. Each instruction and each iteration of a loop counts. The
-//!   interpreter counts while it runs. Compiled code is counted before it runs if its arguments determine the count
-//!   (`rx_loops::iterations`); iterations of `while` and of loops with computed extents are counted by the compiled
-//!   code itself. A `while` of a CUDA thread ends after 2³² iterations.
+//! - A run with a limit on its iterations ([`Limits`]) terminates. Each instruction counts, and usually each iteration
+//!   of a loop. The interpreter counts while it runs. Compiled code is counted before it runs if its arguments
+//!   determine the count (`rx_loops::iterations`); on the CPU, iterations of `while` and of loops with computed extents
+//!   are counted by the compiled code itself. A `while` of a CUDA thread ends after 2³² iterations.
 
 mod backend;
 mod constant;

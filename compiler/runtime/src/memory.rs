@@ -14,7 +14,7 @@ pub trait Memory<D>: Sized {
     /// Allocates at least `bytes` bytes, with arbitrary contents.
     ///
     /// # Errors
-    /// If there is not enough memory.
+    /// If there is not enough memory, or the device fails.
     fn allocate(device: &mut D, bytes: usize) -> Result<Self, RunError>;
 
     /// Allocates one block for each size at once, with arbitrary contents. `None` means that the caller must allocate
@@ -29,7 +29,7 @@ pub trait Memory<D>: Sized {
     /// Allocates memory and copies the tensor into it.
     ///
     /// # Errors
-    /// If there is not enough memory.
+    /// If there is not enough memory, or the device fails.
     fn upload(device: &mut D, tensor: &Tensor) -> Result<Self, RunError>;
 
     /// Moves the tensor into device memory. Nothing is copied if the device's memory is the host's.

@@ -120,7 +120,7 @@ impl<M> Value<M> {
     }
 }
 
-/// A value in host memory: the result of a program, or an argument or result of a host function.
+/// A value in host memory: for example the result of a program, or an argument or result of a host function.
 #[derive(Debug)]
 pub enum Output {
     /// A tensor.

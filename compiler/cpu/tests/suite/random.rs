@@ -32,7 +32,8 @@ struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// Returns an index into an axis of this extent, and the condition under which it is in range.
+    /// Returns an index into an axis of this extent and, if it may be out of range, the condition under which it is in
+    /// range.
     fn index(&mut self, extent: i64) -> (Expr, Option<Expr>) {
         let (axis, own) = {
             let at = self.choices.next(self.axes.len());

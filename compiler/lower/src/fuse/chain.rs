@@ -1,4 +1,5 @@
-//! Attention-like chains: fuses a matmul, the kernels that depend on it, and a second matmul into one kernel.
+//! Attention-like chains: fuses a sum of products (usually a matmul), the kernels that depend on it, and a second sum
+//! of products into one kernel.
 //!
 //! ```text
 //! s = kernel matmul(q, k)
@@ -19,7 +20,7 @@
 //!   or if their elements depend only on their indices (iota, causal masks) and are cheap.
 //! - The numbers of members are limited by the constants of this file.
 //! - The device accepts the merged function as one kernel ([`rx_loops::TargetInfo`]), after its loops have been
-//!   split along common axes (`delinearize`) and its temporaries inlined.
+//!   split along common axes (`delinearize`) and its elementwise temporaries inlined.
 //!
 //! Guarantees that the program is unchanged where the device declines. Kernels are matched by their loops, not by their
 //! names.
@@ -41,16 +42,16 @@ use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{BinaryOp, Expr, KernelBuilder, Stmt};
 use smallvec::smallvec;
 
-/// The maximum number of kernels from the first matmul to the second, both included.
+/// The maximum number of kernels from the first sum of products to the second, both included.
 const MAX_BETWEEN: usize = 16;
 
-/// The maximum number of kernels of a chain, not counting those after the second matmul.
+/// The maximum number of kernels of a chain, not counting those after the second sum of products.
 const MAX_KERNELS: usize = 40;
 
-/// The maximum number of kernels after the second matmul.
+/// The maximum number of kernels of a chain after the second sum of products.
 const MAX_AFTER: usize = 3;
 
-/// Fuses the chains of a block that the device schedules as one kernel. Later fusion merges nothing into such a kernel.
+/// Fuses the chains of a block that the device schedules as one kernel. No prologue is merged into such a kernel.
 pub(super) fn join(
     block: &mut Block,
     reads: &mut [u32],
@@ -73,8 +74,8 @@ pub(super) fn join(
 /// Networks repeat their layers, so most chains are looked up.
 pub(super) type Asked = FxHashMap<Loops, Option<Loops>>;
 
-/// Splits the loops of a merged function along common axes and inlines its temporaries ([`united`]). Returns `None`
-/// where the device does not schedule the result as one kernel.
+/// Splits the loops of a merged function along common axes and inlines temporaries ([`united`]). Returns `None` where
+/// the device does not schedule the result as one kernel.
 fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops> {
     let answer = asked.entry(loops.clone()).or_insert_with(|| {
         let one = rewritten(context.queries, &Rewrite::Unite { loops: loops.clone() })?;
@@ -83,7 +84,8 @@ fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops>
     answer.clone()
 }
 
-/// Splits the loops of a merged function along common axes and inlines its temporaries.
+/// Splits the loops of a merged function along common axes, where possible, and inlines the temporaries that one nest
+/// fills element by element ([`rx_loops::inline_all`]).
 pub(super) fn united(func: &PrimFunc) -> PrimFunc {
     rx_loops::simplify(&rx_loops::inline_all(&delinearize(&rx_loops::simplify(func))))
 }
@@ -203,8 +205,8 @@ fn maker(code: &Block, register: Register) -> Option<usize> {
     Some(at)
 }
 
-/// Collects the cheap kernels ([`Properties::is_cheap`]) that depend on no tensor except the results of other such
-/// kernels: their elements depend only on their indices (iota, causal mask).
+/// Collects the cheap kernels ([`Properties::is_cheap`]) that read no register except the results of other such
+/// kernels: their elements depend only on their indices and on symbols (iota, causal mask).
 fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     let mut found = FxHashSet::default();
     for at in 0..code.len() {
@@ -235,7 +237,7 @@ pub(super) fn is_product(func: &PrimFunc) -> bool {
     any(&func.body, func)
 }
 
-/// Whether a value is a product of two factors that load from different buffers.
+/// Whether a value is, apart from casts, a product of two factors that both load from buffers, but from none in common.
 fn is_of_two(value: &Expr) -> bool {
     let buffers = |expr: &Expr| {
         let mut buffers: FxHashSet<BufferId> = FxHashSet::default();
@@ -290,7 +292,8 @@ fn all_readers(code: &Block, at: usize, reads: &[u32]) -> Option<Vec<usize>> {
 }
 
 /// Merges the kernels at the positions `members`, in ascending order, into one instruction, to be put at the last of
-/// them. Returns `None` where two of them cannot be merged, or the device does not schedule the result as one kernel.
+/// them. Returns `None`, for example, where two of them cannot be merged, or the device does not schedule the result as
+/// one kernel.
 fn together(
     code: &Block,
     members: &[usize],
@@ -349,7 +352,7 @@ fn as_kernel(
 /// Builds a kernel that copies a tensor of shape `from` into one of shape `to`, in row-major order, with the values of
 /// its scalar parameters. Its loops are the common factors of both shapes, so no index needs a division. For example,
 /// `[6, 4]` viewed as `[2, 12]` has the loops `a < 2, b < 3, c < 4`: the kernel stores
-/// `out[a, b * 4 + c] = x[a * 3 + b, c]`. Returns `None` where [`common_splits`] finds no such factors.
+/// `out[a, b * 4 + c] = x[a * 3 + b, c]`. Returns `None`, for example, where [`common_splits`] finds no such factors.
 pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(PrimFunc, Vec<Scalar>)> {
     let mut builder = KernelBuilder::new(name(""));
     let [x, out] = ["x", "out"].map(|text| builder.param(text, to, dtype));

@@ -6,8 +6,8 @@
 //! return r3                                    return r3
 //! ```
 //!
-//! Checks, effects and calls remain, because they may end the run. An `if` remains, without the dead code of its
-//! branches. Reference: TVM's `src/relax/transform/dead_code_elimination.cc`.
+//! Checks, effects and function calls, for example, remain even if nothing reads their results. An `if` remains,
+//! without the dead code of its branches. Reference: TVM's `src/relax/transform/dead_code_elimination.cc`.
 
 use super::{Context, Rewrite};
 use crate::program::{Instruction, Operation, Output, Procedure, Program};
@@ -16,7 +16,7 @@ use rx_tir::func::{BufferId, Param, PrimFunc};
 use rx_tir::rewrite::map_children;
 use rx_tir::{Expr, Stmt};
 
-/// Removes the instructions whose results nothing reads, and the kernel outputs that nothing reads.
+/// Removes dead instructions and, where possible, the kernel outputs that nothing reads.
 pub(super) fn remove(procedure: &mut Procedure, program: &mut Program, context: &Context<'_>) {
     let mut read = vec![false; procedure.types.len()];
     read[procedure.result.0 as usize] = true;
@@ -74,8 +74,8 @@ fn block(
                     *condition = block(std::mem::take(condition), read, program, context);
                 }
             }
-            // Checks, effects and calls remain, because they may end the run. `Bound` remains, because it reports its
-            // value.
+            // Checks, effects and function calls remain, because they may have an effect or end the run. `Bound`
+            // remains, because it reports its value.
             Operation::Match { .. }
             | Operation::Bound { .. }
             | Operation::Host { .. }
@@ -137,7 +137,7 @@ pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
     }
 }
 
-/// Removes the stores to buffers that are not `loaded`, and the loops and blocks that become empty.
+/// Removes the stores to buffers that are not `loaded`, and the loops, lets and blocks that become empty.
 fn prune(stmt: &Stmt, loaded: &[bool], removed: &mut bool) -> Stmt {
     if let Stmt::Store { buffer, .. } = stmt
         && !loaded[buffer.0 as usize]

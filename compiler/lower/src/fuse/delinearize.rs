@@ -270,8 +270,8 @@ impl Cutting<'_> {
         }
     }
 
-    /// Rewrites an expression: splits the indices of loads, and replaces variables of split loops by
-    /// `outer * factor + inner`.
+    /// Rewrites an expression: splits the indices of the buffer's loads, and replaces the variables of split block axes
+    /// by `outer * factor + inner`.
     fn expr(&self, expr: &Expr, splits: &Splits) -> Expr {
         let read = map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, indices, dtype } if buffer == self.buffer => {
@@ -282,8 +282,8 @@ impl Cutting<'_> {
         substitute(&read, &|var| splits.get(&var).and_then(|splits| joined(splits)))
     }
 
-    /// Replaces the axis' index by two: the new loop variables if it is a split loop's variable, otherwise the split
-    /// index.
+    /// Replaces the index on the buffer's axis by two: the variables of the two new block axes if it is the variable of
+    /// a split block axis, otherwise the split index.
     fn indices(&self, indices: &[Expr], splits: &Splits) -> Vec<Expr> {
         let mut cut = indices.to_vec();
         let index = &indices[self.axis];

@@ -9,7 +9,8 @@
 //!
 //! Requires that only the consumer reads the producer's outputs, or that the producer's instruction is kept for the
 //! other readers. Guarantees that the merged kernel has the consumer's outputs; the producer's outputs are temporaries,
-//! which later passes inline. Two inputs in the same register, or two equal scalar arguments, become one parameter.
+//! which later passes usually inline. Two inputs in the same register, or two equal scalar arguments, usually become
+//! one parameter.
 //!
 //! Reference: TVM's `src/relax/transform/fuse_tir.cc`.
 

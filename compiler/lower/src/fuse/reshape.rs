@@ -24,8 +24,8 @@ use rx_tir::rewrite::{map_expr, map_stmt, map_stmt_shallow, substitute};
 use rx_tir::{Block, Expr, Iter, Stmt};
 use std::ops::Range;
 
-/// A reassociation group of a reshape: dims `from` of the tensor have as many elements as dims `to` of the view. One of
-/// the two ranges has length 1.
+/// A reassociation group of a reshape: dims `from` of the tensor have as many elements as dims `to` of the view. At
+/// least one of the two ranges has length 1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Group {
     /// The dims of the tensor, before the view.
@@ -35,9 +35,9 @@ pub struct Group {
 }
 
 /// Rewrites the function to read its input `buffer` under the shape `from` instead of `to`. `is_cut` is whether one dim
-/// of the tensor may be several dims of the view. Returns `None` where the shapes have no reassociation groups, a group
-/// is not allowed by `is_cut`, the buffer has strides, or a read of the buffer cannot be rewritten (for example because
-/// an index would need a division).
+/// of the tensor may be several dims of the view. Returns `None`, for example, where the shapes have no reassociation
+/// groups, a group is not allowed by `is_cut`, the buffer has strides, or a read of the buffer cannot be rewritten (for
+/// example because an index would need a division).
 pub(super) fn reshaped(
     func: &PrimFunc,
     buffer: BufferId,

@@ -62,7 +62,7 @@ pub enum Rewrite {
         /// The element type.
         dtype: DType,
     },
-    /// Splits the loops of a merged function along common axes, and inlines its temporaries.
+    /// Splits the loops of a merged function along common axes, and inlines temporaries where that is possible.
     Unite {
         /// The function.
         loops: Loops,

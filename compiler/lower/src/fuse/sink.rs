@@ -265,7 +265,8 @@ impl Sunk<'_> {
     }
 
     /// Rewrites a nest that stores every element of a buffer of the view's shape once: its loops become loops over the
-    /// extents other than 1 of the shape before the view. Returns `None` for any other nest.
+    /// extents other than 1 of the shape before the view. Returns `None` for any other nest, and where [`Sunk::value`]
+    /// does.
     fn nest(&mut self, loops: &[VarId], block: &Block) -> Option<Stmt> {
         let Stmt::Store { buffer, indices, value, site } = &block.body else { return None };
         let is_plain = |iter: &Iter| {

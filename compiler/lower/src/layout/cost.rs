@@ -8,8 +8,8 @@
 //!   also coalesced if a long reduction is contiguous in the load. Loads whose address, or the address of whose store,
 //!   is not affine in the loops are not counted.
 //!
-//! An access costs the bytes of its element times the iterations of the loops that it depends on; for a convolution's
-//! data these are `pixels × channels × taps`. A group of tensors gets the new layout where
+//! An uncoalesced load costs the bytes of its element times the iterations of the loops that it depends on; for a
+//! convolution's data these are `pixels × channels × taps`. A group of tensors gets the new layout where
 //!
 //! ```text
 //! Σ bytes uncoalesced before > Σ bytes uncoalesced after        over the kernels that write or read one of them
@@ -54,8 +54,8 @@ fn of_nest(nest: &Nest, func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>
     }
 }
 
-/// Whether the nest runs on tensor cores: both operands have a supported dtype of the same width, and each has separate
-/// loops (M and N).
+/// Whether the cost model assumes that the nest runs on tensor cores: both operands have supported dtypes of the same
+/// width, and each has separate loops (M and N).
 pub(super) fn is_tiled(found: &ProductNest, together: &dyn Fn(DType) -> Option<i64>) -> bool {
     let has = |wanted: Role| found.product.loops.iter().any(|(_, _, role)| *role == wanted);
     let [left, right] = [&found.product.left, &found.product.right].map(|factor| without_casts(factor).dtype());

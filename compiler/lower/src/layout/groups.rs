@@ -51,7 +51,7 @@ pub(super) fn of(registers: &Registers, program: &Program, readings: &[Option<Re
     spread.groups()
 }
 
-/// The operand of a convolution from which propagation begins.
+/// The tensor of a convolution from which propagation begins: the data or the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Data,
@@ -119,7 +119,7 @@ impl<'p> Spread<'p> {
     }
 
     /// Assigns the channel axes of the convolutions in the call with this number, and propagates them. Begins at the
-    /// data or at the result, as `wanted` says; a weight follows.
+    /// data or at the result, as `wanted` says; the weight may follow.
     fn begin(&mut self, number: usize, wanted: Part) {
         let (_, _, nests) = self.using(number);
         for channels in nests.iter().filter_map(|nest| nest.product.as_ref()) {

@@ -4,8 +4,8 @@
 //! for n, c, h, w: y[n, c, h, w] = f(x[n, c, h, w])    →    for n, h, w, c: y[n, h, w, c] = f(x[n, h, w, c])
 //! ```
 //!
-//! Requires nests whose loops do not depend on each other and are not bound to threads; the loops of other nests keep
-//! their order. Guarantees that each buffer holds the same elements in its new order.
+//! Loops are reordered only in perfect nests whose loops do not depend on each other and are not bound to threads; the
+//! loops of other nests keep their order. Guarantees that each buffer holds the same elements in its new order.
 
 use super::Order;
 use super::reading::stores;

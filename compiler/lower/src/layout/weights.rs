@@ -19,7 +19,7 @@ use smallvec::smallvec;
 
 /// Adds a transposed copy of each weight (a register in `orders` that is not inner). Returns the register of each copy.
 /// The call is inserted after the definition of the register; its procedure runs once for the same tensor
-/// ([`Procedure::once`]). From the second call on, the only cost is the memory of the copy.
+/// ([`Procedure::once`]). In later calls with this tensor the only cost is the memory of the copy.
 pub(super) fn copies(
     procedure: &mut Procedure,
     registers: &Registers,

@@ -66,7 +66,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Lowers an operator that only changes the shape (`R.reshape`, `R.expand_dims`). Nothing is emitted if the shape
+    /// Lowers an operator that only changes the shape (`R.reshape`, `R.expand_dims`). No view is emitted if the shape
     /// stays the same.
     fn view(&mut self, schema: &'static Schema, call: &Call, param: &'static str, ty: &StructInfo) -> Known {
         let dims = ty.as_tensor().and_then(|tensor| tensor.shape.shared_dims());
@@ -91,8 +91,8 @@ impl FunctionLowering<'_, '_> {
         Known::Register(to)
     }
 
-    /// Lowers an operator that changes no value to its operand: a hint (`R.hint_on_device`), a gradient marker
-    /// (`R.grad.no_grad`), or a collective operator (`R.ccl.*`), which is the identity with a single worker.
+    /// Lowers an operator that changes no value to its operand, for example a hint (`R.hint_on_device`), a gradient
+    /// marker (`R.grad.no_grad`), or a collective operator (`R.ccl.*`), which is the identity with a single worker.
     fn identity(&mut self, schema: &'static Schema, call: &Call, param: &'static str) -> Known {
         let workers = schema.params.iter().any(|param| param.name == "num_workers");
         let workers = if workers { schema.argument(call, "num_workers").and_then(int_list) } else { None };

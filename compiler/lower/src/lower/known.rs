@@ -23,13 +23,13 @@ pub(super) enum Known {
     Scalar(Scalar),
     /// A string.
     String(Arc<str>),
-    /// The null value, for absent arguments and for storages.
+    /// The null value, for example for absent arguments and for storages.
     Null,
     /// A shape heap, by its number in the function.
     Heap(usize),
     /// A function of the module.
     Global(Name),
-    /// A nested function, with the registers that it captures.
+    /// A function, with the registers that it captures: mainly a nested function in its own body.
     Closure(ProcedureId, Vec<Register>),
     /// The result of an expression with an error, which has been reported.
     Broken,

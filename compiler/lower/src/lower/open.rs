@@ -1,6 +1,6 @@
 //! Lowers calls whose types are not fully known at compile time (`R.Tensor(ndim=2)`, `R.Any`) to
-//! [`Operation::Dynamic`]. The call keeps its operator and arguments; at run time the types of its operands determine
-//! its kernel (`crate::dynamic`).
+//! [`Operation::Dynamic`]. The call keeps its operator and arguments; at run time the types of its tensors and the
+//! values of its other operands determine a separate program (`crate::dynamic`).
 
 use super::FunctionLowering;
 use super::known::Known;
@@ -126,7 +126,7 @@ fn is_told(ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether the call's loops depend on a property of the operand's type that is not known.
+/// Whether the call's loops may depend on a property of the operand, its type or its value, that is not known.
 fn is_open_operand(expr: &Expr) -> bool {
     fn open(ty: &StructInfo) -> bool {
         match ty {

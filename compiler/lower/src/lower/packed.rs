@@ -221,7 +221,7 @@ fn rank(known: &Known) -> Option<Option<usize>> {
     constant(known).map(|rank| usize::try_from(rank).ok())
 }
 
-/// Lowers a call to nothing: its check is part of the instructions already.
+/// Lowers a call that checks a value to nothing. Other instructions check the parameters already.
 fn nothing(_: &mut FunctionLowering<'_, '_>, _: Packed<'_>) -> Result<Known, String> {
     Ok(Known::nothing())
 }

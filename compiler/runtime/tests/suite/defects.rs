@@ -65,7 +65,7 @@ fn arguments(text: &Text) -> Vec<Tensor> {
     drawn(text, EXTENTS[0])
 }
 
-/// Returns zeros for the parameters of the entry function, so that every index computed from them is 0 and thus in
+/// Returns zeros for the parameters of the entry function, so that every index that is read from them is 0 and thus in
 /// bounds.
 fn zeros(text: &Text) -> Vec<Tensor> {
     let zeros = |tensor: &Tensor| Tensor::zeros(tensor.dtype(), tensor.shape()).expect("memory");

@@ -52,7 +52,7 @@ impl Text {
     /// Returns the program of the entry function with planned memory, and with fusion if `optimized`.
     ///
     /// # Errors
-    /// The operators that cannot be lowered.
+    /// The constructs that cannot be lowered.
     pub fn program(&self, optimized: bool) -> Result<Program, Vec<Problem>> {
         self.program_for(optimized.then_some(&rx_lower::DefaultTargetInfo as &dyn TargetInfo))
     }
