@@ -67,8 +67,8 @@ pub fn is_forced(function: &RelaxFunction) -> bool {
     function.is_set(FORCE_PURE)
 }
 
-/// Sets `relax.force_pure` on a pure function whose body got an effect. Leaves a function that is declared impure
-/// unchanged.
+/// Sets `relax.force_pure` on a function that is declared pure, for a body that got an effect. Leaves a function that
+/// is declared impure unchanged.
 pub fn force_pure(function: &mut RelaxFunction) {
     if function.pure && !is_forced(function) {
         function.attributes.retain(|(key, _)| &**key != FORCE_PURE);

@@ -160,8 +160,9 @@ fn settle_extents(loops: &mut PrimFunc) {
     loops.buffers = buffers;
 }
 
-/// Returns the canonical name of every item that has a name. A public one keeps its name. A private one is numbered in
-/// the order in which public functions, sorted by name, and then the private ones found, first refer to it.
+/// Returns the canonical name of every item that has a name. A public one keeps its name. Private ones are numbered in
+/// the order in which public functions, sorted by name, and then the private ones found, first refer to them; one that
+/// none of these refers to keeps its name.
 fn global_names(module: &Module) -> NameMap<Name> {
     let items: NameMap<&Item<_>> = module.items.iter().filter_map(|item| Some((item.name()?, item))).collect();
     let mut names = NameMap::default();

@@ -10,11 +10,11 @@ use rx_tensor::Tensor;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// A pass: a function from module to module, with its name and parameters in TVM.
+/// A pass: a function from module to module, with its name and parameters.
 pub struct Pass {
-    /// TVM's name, for example `DeadCodeElimination`.
+    /// The name, for example `DeadCodeElimination`; TVM's name if TVM has the pass.
     pub name: &'static str,
-    /// The parameters of TVM's Python constructor, in order.
+    /// The parameters, in order; those of TVM's Python constructor if TVM has the pass.
     pub parameters: &'static [Parameter],
     /// The documentation, of one or more sentences; lists of passes show only the first.
     pub doc: &'static str,
@@ -162,11 +162,11 @@ impl Arguments {
         self.values.get(at).unwrap_or(&Value::Null)
     }
 
-    /// Returns the Relax function that the argument at index `at` names; `None` if that argument is `null`. Error
-    /// messages call the parameter `func_name` of `pass`.
+    /// Returns the Relax function that the argument at index `at`, the `func_name` of `pass`, names; `None` if that
+    /// argument is `null`.
     ///
     /// # Errors
-    /// The argument is not a string, or the module has no function of this name.
+    /// The argument is not a string, or the module has no Relax function of this name.
     pub fn function(&self, at: usize, module: &Module, pass: &str) -> Result<Option<Name>, PassError> {
         let wanted = match self.get(at) {
             Value::Null => return Ok(None),

@@ -1,5 +1,5 @@
-//! Moves the scalars that `call_tir` passes by `tir_vars=` (TVM up to 0.25) to the argument list, as later releases of
-//! TVM require.
+//! Moves the scalars that calls such as `call_tir` pass by `tir_vars=` (TVM up to 0.25) to the argument list, as later
+//! releases of TVM require.
 //!
 //! Before, where `f(a, out, n)` is a prim_func:
 //!
@@ -65,7 +65,7 @@ pub fn pass_scalars_among_arguments(module: &mut Module) {
 }
 
 /// Returns the functions that calls with `tir_vars` call. The value is the counts that all these calls pass; `None` if
-/// the calls differ in them, or if another expression has the function as an operand.
+/// the calls differ in them, or if another expression calls the function or has it as an operand.
 fn uses(module: &Module) -> NameMap<Option<Counts>> {
     let mut named: NameMap<usize> = NameMap::default();
     let mut calls: NameMap<Vec<Counts>> = NameMap::default();

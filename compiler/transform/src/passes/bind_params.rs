@@ -11,8 +11,8 @@
 //!
 //! A tensor of rank 0 becomes a literal, as in `R.const(2.0, "float32")`, if a literal represents it exactly.
 //!
-//! Requires that no function of the module calls the function, since its callers may pass other values. Guarantees that
-//! symbolic dims that the shape of a tensor determines, such as `n`, are replaced throughout the function.
+//! Requires that no function of the module refers to the function, since its callers may pass other values. Guarantees
+//! that symbolic dims that the shape of a tensor determines, such as `n`, are replaced throughout the function.
 //!
 //! Reference: TVM `src/relax/transform/bind_params.cc`.
 

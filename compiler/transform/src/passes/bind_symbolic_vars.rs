@@ -6,8 +6,8 @@
 //! def main(x: R.Tensor((n, 4))): …   →   def main(x: R.Tensor((8, 4))): …
 //! ```
 //!
-//! Requires that every given dim occurs in the signature of a function that the pass may change. Guarantees that the
-//! dims no longer occur in the changed functions.
+//! Requires that every given dim occurs in the signature of a function that the pass may change. Guarantees that no
+//! signature of these functions has a given dim afterwards.
 //!
 //! Reference: TVM `src/relax/transform/bind_symbolic_vars.cc`.
 

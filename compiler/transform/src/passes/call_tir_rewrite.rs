@@ -69,16 +69,16 @@ fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), Pa
     Ok(())
 }
 
-/// Turns dataflow blocks with writing calls into plain blocks, and marks the pure functions that contain such calls,
-/// including nested functions, with `relax.force_pure`.
+/// Turns dataflow blocks with calls that have effects into plain blocks, and marks the pure functions that contain such
+/// calls, including nested functions, with `relax.force_pure`.
 fn settle(function: &mut RelaxFunction, effects: &Effects) {
     if open_blocks(&mut function.body, effects) {
         force_pure(function);
     }
 }
 
-/// Turns dataflow blocks with writing calls into plain blocks. Returns whether the sequence has such calls, not
-/// counting those in nested functions.
+/// Turns dataflow blocks with calls that have effects into plain blocks. Returns whether the sequence has such calls,
+/// not counting those in nested functions.
 fn open_blocks(of: &mut Sequence, effects: &Effects) -> bool {
     let mut any = false;
     for block in &mut of.blocks {

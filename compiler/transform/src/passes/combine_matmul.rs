@@ -10,8 +10,8 @@
 //! ```
 //!
 //! If all products have a bias of the same rank and of the width of the matrix, the biases are concatenated as well. If
-//! all have such a bias or none has any bias, and all have the same activation, the activation is applied once. The new product is
-//! computed before the first binding that it replaces.
+//! all have such a bias or none has any bias, and all have the same activation, the activation is applied once. The new
+//! product is computed before the first binding that it replaces.
 //!
 //! Requires products in one dataflow block of variables whose right-hand sides have the same rank, dtype and leading
 //! dims. A product whose matrix or bias is bound after the first binding to replace is left out. At most one matrix may

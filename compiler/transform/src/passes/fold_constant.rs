@@ -5,10 +5,10 @@
 //! b = R.multiply(x, a)
 //! ```
 //!
-//! `R.call_tir` of tensor constants is folded everywhere, pure operators only in dataflow blocks, and `R.nn.dropout`
-//! nowhere. An operator without tensor operands, such as `R.zeros`, is folded if the result has at most [`MAX_CREATED`]
-//! elements. Known shapes replace variables in operator calls except `R.call_tir`, and `R.tensor_to_shape` of a
-//! constant in a dataflow block becomes a shape.
+//! `R.call_tir` of tensor constants is folded everywhere, pure operators with a compute definition or a view only in
+//! dataflow blocks, and `R.nn.dropout` nowhere. An operator without tensor operands, such as `R.zeros`, is folded if
+//! the result has at most [`MAX_CREATED`] elements. Known shapes replace variables in operator calls except
+//! `R.call_tir`, and `R.tensor_to_shape` of a constant in a dataflow block becomes a shape.
 //!
 //! Requires that the caller supplies a function that computes values ([`Evaluate`]). Guarantees the same values: a call
 //! whose evaluation fails or takes too long stays.

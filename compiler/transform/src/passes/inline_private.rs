@@ -11,11 +11,12 @@
 //!     return y
 //! ```
 //!
-//! The callee's variables get new names, and its symbolic dims are replaced with those of the arguments.
+//! The callee's variables get names that the caller does not use, and the symbolic dims of its parameters are replaced
+//! with those of the arguments.
 //!
-//! Requires that the function is not recursive. A call stays, and its function as well, if the arguments do not
-//! determine a dim of the callee. In a dataflow block it also stays if the callee has branches or effects. Guarantees
-//! the same values and effects.
+//! Requires that the function is not recursive and does not call a recursive private function. A call stays, and its
+//! function as well, if the arguments do not determine a dim of the callee. In a dataflow block it also stays if the
+//! callee has branches or effects. Guarantees the same values and effects.
 //!
 //! Reference: TVM `src/relax/transform/inline_functions.cc`.
 
@@ -71,8 +72,8 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// Returns the Relax functions in topological order, callees before callers. Private functions that are recursive, or
-/// call a recursive one, are left out.
+/// Returns the Relax functions in topological order, private callees before callers. Private functions that are
+/// recursive, or call a recursive one, are left out.
 fn callees_first(module: &Module) -> Vec<Name> {
     let mut waiting: Vec<(Name, NameSet)> =
         module.functions().map(|function| (function.name, walk::globals(function).into_iter().collect())).collect();

@@ -17,9 +17,9 @@
 //! The transform function is marked with [`ONCE`], by which its result is memoized for the same weights.
 //!
 //! Requires a public function with the attribute `num_input`, and a transform function that takes one tuple and returns
-//! as many tensors as the public function has parameters after the first `num_input`. Guarantees that the new `main`
-//! takes the arguments that `main` took before `LiftTransformParams`; a weight that the transform function does not use
-//! is named `weight0`, `weight1`, …, by its position. The pass exists only in rx.
+//! a tuple of as many fields as the public function has parameters after the first `num_input`. Guarantees that the new
+//! `main` takes the arguments that `main` took before `LiftTransformParams`; a weight that the transform function does
+//! not use is named `weight0`, `weight1`, …, by its position. The pass exists only in rx.
 
 use crate::Module;
 use crate::names::FreshNames;

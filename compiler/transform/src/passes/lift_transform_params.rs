@@ -130,7 +130,7 @@ fn inputs(function: &RelaxFunction) -> Result<Option<usize>, PassError> {
 }
 
 /// Changes the functions `members`, and adds the function `transform` that prepares their weights. If the module has a
-/// function of this name already, the two are composed; nothing changes if there is nothing left to prepare.
+/// function of this name already, the two are composed, or nothing changes if there is nothing left to prepare.
 fn lift(
     module: &mut Module,
     effects: &Effects,

@@ -18,9 +18,9 @@
 //!
 //! Requires a tensor of `builtin.alloc_tensor` that is passed only to direct calls of prim_funcs (`cls.f(…)`), packed
 //! functions (`R.call_packed`) and `R.vm.call_tir_dyn`, in the block that allocates it; other tensors stay. The result
-//! of a reshape, a view or a cast is the same tensor as its operand. Guarantees that a storage is reused only after the
-//! last use of its tensor, and only where its variable is in scope: not after the branch or dataflow block that binds
-//! it, which TVM does not check.
+//! of, for example, a reshape, a view or a cast is the same tensor as its operand. Guarantees that a storage is reused
+//! only after the last use of its tensor, and only where its variable is in scope: not after the branch or dataflow
+//! block that binds it, which TVM does not check.
 //!
 //! Reference: TVM `src/relax/transform/static_plan_block_memory.cc`.
 
@@ -128,7 +128,7 @@ impl<'a> Allocation<'a> {
         Some(Allocation { dims: tensor.shape.dims()?, dtype: tensor.dtype?, scope, shape, dtype_value, device })
     }
 
-    /// Returns a storage of the largest size that the tensor can have.
+    /// Returns a storage whose size is an upper bound of the tensor's size.
     fn storage(&self, bounds: &Bounds) -> Storage {
         let element = Dim::constant(i64::try_from(self.dtype.bytes()).unwrap_or(i64::MAX));
         let bytes = self.dims.iter().fold(element, |bytes, dim| &bytes * &bounds::largest(dim, bounds));

@@ -1,9 +1,10 @@
 //! The metadata section of a printed module: the constants that it holds, their indices, and its text.
 //!
-//! A section that holds exactly the constants in use, or that cannot be rewritten, is printed unchanged. Otherwise a
-//! new section is written in the format of TVM 0.27 (`json_writer.cc` of tvm-ffi), with the constants that functions
-//! use, in the order of their first use. For example, if a pass removes the only use of
-//! `metadata["ir.GenericConst"][0]`, the former constant 1 becomes constant 0.
+//! A section that holds exactly the constants in use with their data, or that cannot be rewritten, is printed
+//! unchanged. Otherwise a new section is written in the format of TVM 0.27 (`json_writer.cc` of tvm-ffi), with the
+//! constants that functions use, in the order of their first use; one whose dtype the section cannot store is left
+//! out. For example, if a pass removes the only use of `metadata["ir.GenericConst"][0]`, the former constant 1 becomes
+//! constant 0.
 
 use crate::{Module, constant, walk};
 use rx_base::Name;

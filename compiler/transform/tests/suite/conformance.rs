@@ -73,6 +73,7 @@ fn general() -> impl Iterator<Item = Step> {
 }
 
 /// Returns named texts: the modules of the cases, a module for each valid operator call in the cases, and the models.
+/// Returns `None` if a file of the cases is missing.
 fn texts() -> Option<Vec<(String, String)>> {
     let of = |rows: Vec<Value>, key: &'static str| {
         rows.into_iter().filter_map(move |row| Some((row["id"].as_str()?.to_owned(), row[key].as_str()?.to_owned())))
@@ -138,8 +139,8 @@ struct Tally {
     mistakes: Vec<String>,
 }
 
-/// Returns the passes of a row with their arguments; `None` if rx lacks one of them, if a positional argument is a
-/// Python function, or if the arguments do not match the parameters.
+/// Returns the passes of a row with their arguments; `None` if rx lacks one of them, if a positional argument is or
+/// contains a Python function, or if the arguments do not match the parameters.
 fn steps(row: &Value) -> Option<Vec<Step>> {
     let steps = row["passes"].as_array()?.iter().map(|given| {
         let name = given["ctor"].as_str().or(given["name"].as_str())?;

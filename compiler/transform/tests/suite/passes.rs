@@ -384,8 +384,8 @@ fn columns_are_picked_from_the_product_with_mode_and_dtype_kept() {
         out_table: R.Tensor((2, 64), dtype=\"float32\") = R.matmul(x, table, out_dtype=\"float32\")
         out: R.Tensor((2, 32), dtype=\"float32\") = R.take(out_table, at, axis=1, mode=\"clip\")";
     check("ReorderTakeAfterMatmul", &dataflow(params, before, out), &dataflow(params, after, out));
-    // An index that is not proved to be in bounds may be out of bounds. In the mode `fast` it then reads an element
-    // after the table, or an element after the product if the calls are reordered, and these differ.
+    // An index that is not proved to be in bounds may be out of bounds. In the mode `fast`, the element that it then
+    // reads differs if the calls are reordered.
     let unproved = before.replace("clip", "fast");
     check("ReorderTakeAfterMatmul", &dataflow(params, &unproved, out), &dataflow(params, &unproved, out));
     let proved = "at1: R.Tensor((32,), dtype=\"int64\") = R.arange(0, 64, 2, dtype=\"int64\")\n";

@@ -33,8 +33,8 @@ pub(super) fn partition(nodes: &[Node]) -> Vec<usize> {
     let groups = nodes.iter().map(|node| Group { parent: None, pattern: node.pattern, size: 1 }).collect();
     let mut partition = Partition { nodes, groups, seen: vec![0; nodes.len()], round: 0 };
     let tree = PostDominators::of(nodes);
-    // Injective bindings are merged in a second phase, after matmuls and convolutions (`OutElementwiseFusable`) have
-    // been merged with their element-wise users.
+    // Injective bindings are merged in a second phase, after bindings of the pattern `OutElementwiseFusable`, such as
+    // matmuls, have been merged with their element-wise users.
     partition.join(&tree, Phase::First);
     partition.join(&tree, Phase::Injective);
     (0..nodes.len()).map(|node| partition.root(node)).collect()

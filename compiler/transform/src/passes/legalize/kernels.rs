@@ -43,7 +43,8 @@ impl Kernels {
     }
 
     /// Returns the name of a prim_func with the loops of `func`, for the device of the result types. A new one is
-    /// called `hint`, or `hint1`, `hint2`, …; for a device, followed by the kind, as in `add_llvm`.
+    /// called `hint`, or `hint1`, `hint2`, …. A copy for a device has the name of the prim_func without a device,
+    /// followed by the kind, as in `add_llvm`.
     pub(super) fn named(&mut self, func: PrimFunc, hint: &str, results: &[StructInfo]) -> Name {
         let key = nameless(&func);
         let plain = match self.known.get(&key) {

@@ -31,8 +31,8 @@ pub(super) fn of_function(function: &RelaxFunction) -> Result<Bounds, PassError>
     Ok(bounds)
 }
 
-/// Returns the largest value of a dim: a number if there is one, otherwise an expression in the symbols without bounds.
-/// Returns the dim itself if no bound can be found. For example, `n * m` with `n` at most 8 gives `8 * m`.
+/// Returns an upper bound of a dim: a number if one can be proved, otherwise an expression in the symbols without an
+/// upper bound. Returns the dim itself if neither is found. For example, `n * m` with `n` at most 8 gives `8 * m`.
 pub(super) fn largest(dim: &Dim, bounds: &Bounds) -> Dim {
     match prove::upper(dim, bounds) {
         Some(upper) => Dim::constant(upper),
@@ -42,8 +42,8 @@ pub(super) fn largest(dim: &Dim, bounds: &Bounds) -> Dim {
 
 /// Replaces the symbols that have an upper bound in a sum of products: with the upper bound in a term with a positive
 /// coefficient, otherwise with the lower bound (0 if none is known). For example, `n * m - n` with `n` from 2 to 8
-/// becomes `8 * m - 2`. This gives an upper bound of the sum if the other factors are not negative, as symbolic dims
-/// are. Symbols with only a lower bound stay. Returns `None` if a symbol with an upper bound is an operand of an
+/// becomes `8 * m - 2`. This gives an upper bound of the sum if the other factors are not negative; symbolic dims
+/// never are. Symbols with only a lower bound stay. Returns `None` if a symbol with an upper bound is an operand of an
 /// operation such as a floor division.
 fn without_bounded(dim: &Dim, bounds: &Bounds) -> Option<Dim> {
     let mut sum = Dim::constant(dim.constant_part());

@@ -1,8 +1,8 @@
 //! The assignment of tensors to storages.
 //!
 //! As in TVM, there are two walks over a function. The first ([`Uses`]) counts the uses of each tensor, and excludes
-//! tensors whose last use is unknown. The second ([`Giving`]) assigns a storage at each allocation, and frees it after
-//! the last use of its tensor.
+//! tensors whose last use is unknown. The second ([`Giving`]) assigns a storage at each allocation of another tensor,
+//! and frees it after the last use of that tensor.
 
 use super::Allocation;
 use crate::make;
@@ -234,7 +234,8 @@ struct Given {
     region: usize,
 }
 
-/// The largest ratio between the sizes of a storage and a tensor, in either direction, for the storage to be reused.
+/// The largest ratio between the constant sizes of a storage and a tensor, in either direction and up to rounding, for
+/// the storage to be reused.
 const RANGE: i64 = 16;
 
 /// The second walk: assigns storages to tensors.
