@@ -48,12 +48,6 @@ pub enum RunError {
         /// The parameter's name.
         buffer: Name,
     },
-    /// A written buffer overlaps another buffer.
-    #[error("buffer {buffer} is written and overlaps another")]
-    Overlap {
-        /// The parameter that is written.
-        buffer: Name,
-    },
     /// Buffers that do not fit in memory: the size of one cannot be computed (it overflows, for example), or the
     /// temporaries together exceed the available memory or the caller's limit.
     #[error("buffer {buffer} does not fit in memory")]

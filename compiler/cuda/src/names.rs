@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashSet;
 
-/// Names that no variable may have: mainly reserved words of C++, names that CUDA, C++ compilers or the headers of the
-/// simulator predefine, and functions that the text calls, without the variants for `float` such as `expf`.
+/// Names that no variable may have: reserved words of C++, and names that CUDA, C++ compilers or the headers of the
+/// simulator predefine.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -113,6 +113,10 @@ const RESERVED: &[&str] = &[
     "INFINITY",
     "NAN",
     "HUGE_VAL",
+];
+
+/// Functions that the text calls, without the suffix `f` of their variants for `float`, such as `expf`.
+const FUNCTIONS: &[&str] = &[
     "abs",
     "acos",
     "acosh",
@@ -132,6 +136,8 @@ const RESERVED: &[&str] = &[
     "floor",
     "fmod",
     "fabs",
+    "fmax",
+    "fmin",
     "hypot",
     "isfinite",
     "isinf",
@@ -151,7 +157,6 @@ const RESERVED: &[&str] = &[
     "tan",
     "tanh",
     "trunc",
-    "atomicCAS",
 ];
 
 /// The identifiers that are in use.
@@ -166,12 +171,21 @@ impl Names {
         let base = identifier(wanted);
         let mut candidate = base.clone();
         let mut number = 0usize;
-        while RESERVED.contains(&candidate.as_str()) || !self.taken.insert(candidate.clone()) {
+        while is_reserved(&candidate) || !self.taken.insert(candidate.clone()) {
             number += 1;
             candidate = format!("{base}_{number}");
         }
         candidate
     }
+}
+
+/// Whether the text uses a name itself. For example, `expf` and `atomicMax`.
+fn is_reserved(name: &str) -> bool {
+    let is_function = |name: &str| FUNCTIONS.contains(&name);
+    RESERVED.contains(&name)
+        || is_function(name)
+        || name.strip_suffix('f').is_some_and(is_function)
+        || name.starts_with("atomic")
 }
 
 /// Replaces each character that is no ASCII letter, digit or `_` by `_`. The result begins with a letter, and not with
@@ -203,5 +217,9 @@ mod tests {
     fn taken_and_reserved_names_get_a_number() {
         let mut names = Names::default();
         assert_eq!(["a", "a", "exp", "a_1"].map(|wanted| names.fresh(wanted)), ["a", "a_1", "exp_1", "a_1_1"]);
+        assert_eq!(
+            ["expf", "fmaxf", "atomicMax"].map(|wanted| names.fresh(wanted)),
+            ["expf_1", "fmaxf_1", "atomicMax_1"]
+        );
     }
 }
