@@ -42,7 +42,7 @@ pub struct Known {
     /// The last valid content of each settings file.
     good: HashMap<PathBuf, Arc<Project>>,
     /// For each settings file with errors, the error that the user has seen.
-    told: HashMap<PathBuf, String>,
+    reported: HashMap<PathBuf, String>,
     /// Diagnostic codes that the client's settings select.
     choice: Choice,
     complaints: Vec<String>,
@@ -86,7 +86,7 @@ impl Known {
     fn or_last_good(&mut self, project: Arc<Project>) -> Arc<Project> {
         let Some(path) = project.file.path.clone() else { return project };
         let Some(first) = project.file.mistakes.first() else {
-            self.told.remove(&path);
+            self.reported.remove(&path);
             self.good.insert(path, project.clone());
             return project;
         };
@@ -107,9 +107,9 @@ impl Known {
             Some(_) => "the previous settings apply".to_owned(),
             None => format!("files are checked without {FILE_NAME}"),
         };
-        if self.told.get(&path) != Some(&why) {
+        if self.reported.get(&path) != Some(&why) {
             self.complaints.push(format!("{why}; until it is fixed, {holds}"));
-            self.told.insert(path, why);
+            self.reported.insert(path, why);
         }
         good.unwrap_or_default()
     }

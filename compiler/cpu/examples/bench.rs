@@ -186,8 +186,8 @@ fn convolution(channels: i64, out: i64, size: i64, kernel: i64, stride: i64) -> 
 
 /// Returns the CPU time of this thread if the system reports it, otherwise the elapsed time.
 fn running(since: Instant) -> Duration {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanoseconds = told.as_deref().and_then(|text| text.split_whitespace().next()?.parse().ok());
+    let reported = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = reported.as_deref().and_then(|text| text.split_whitespace().next()?.parse().ok());
     nanoseconds.map_or_else(|| since.elapsed(), Duration::from_nanos)
 }
 

@@ -262,13 +262,13 @@ impl<'a> Reader<'a> {
             self.func = made.map_err(|problem| self.not_run(problem, &whole))?;
         }
         let func = rx_tir::renumber::renumber(&self.func);
-        let told = |symbol: VarId| {
+        let reported = |symbol: VarId| {
             func.buffer_params().any(|buffer| {
                 let buffer = func.buffer(buffer);
                 buffer.shape.iter().chain(buffer.strides.iter().flatten()).any(|dim| dim.uses(symbol))
             })
         };
-        match func.symbols.iter().find(|symbol| !told(**symbol)) {
+        match func.symbols.iter().find(|symbol| !reported(**symbol)) {
             None => Ok(func),
             Some(symbol) => {
                 let message = format!("no parameter determines the value of `{}`", func.var(*symbol).name);

@@ -52,7 +52,7 @@ pub trait Backend: Sized {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError>;
 
     /// Creates a backend without kernels for the same device, so that both can access the same tensors.
-    fn another(&self) -> Self;
+    fn new_instance(&self) -> Self;
 
     /// Returns the properties of the device that lowering takes into account.
     fn target_info(&self) -> &dyn TargetInfo {

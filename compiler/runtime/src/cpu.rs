@@ -28,7 +28,7 @@ enum Built {
 impl Backend for Cpu {
     type Memory = Tensor;
 
-    fn another(&self) -> Cpu {
+    fn new_instance(&self) -> Cpu {
         Cpu::default()
     }
 

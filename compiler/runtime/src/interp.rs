@@ -18,7 +18,7 @@ pub struct Interpreter {
 impl Backend for Interpreter {
     type Memory = Tensor;
 
-    fn another(&self) -> Interpreter {
+    fn new_instance(&self) -> Interpreter {
         Interpreter::default()
     }
 

@@ -220,11 +220,11 @@ fn summary(source: &Source<'_>, why: &Why<Span>) -> String {
     let mut lines =
         vec![format!("{}:{}:{}: {}: {}", source.name(), position.line, position.column, why.subject, why.ty)];
     for trace in &why.traces {
-        let told = trace.steps.iter().find(|step| !step.unchanged);
+        let reported = trace.steps.iter().find(|step| !step.unchanged);
         let end = trace.steps.last();
         let said = |step: &Step<Span>| format!("{} (line {})", step.text, line_of(source, step.place));
-        let text = match (told, end) {
-            (Some(told), Some(end)) if told != end => format!("{}; from {}", said(told), said(end)),
+        let text = match (reported, end) {
+            (Some(reported), Some(end)) if reported != end => format!("{}; from {}", said(reported), said(end)),
             (_, Some(end)) => said(end),
             (_, None) => String::new(),
         };

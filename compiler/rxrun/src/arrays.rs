@@ -216,10 +216,10 @@ pub fn is_result(name: &str) -> bool {
 pub fn many(path: &Path, wanted: &dyn Fn(&str) -> bool, report: &mut Report) -> Result<Arrays, FileError> {
     let is_safetensors = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"));
     let (start, shown) = (Instant::now(), path.display().to_string());
-    let mut told = |progress: Progress| report.loading(&shown, progress, start.elapsed());
+    let mut reported = |progress: Progress| report.loading(&shown, progress, start.elapsed());
     let read = match is_safetensors {
-        true => safetensors::read_wanted(path, wanted, &mut told),
-        false => npz::read_wanted(path, wanted, &mut told),
+        true => safetensors::read_wanted(path, wanted, &mut reported),
+        false => npz::read_wanted(path, wanted, &mut reported),
     };
     report.quiet();
     let mut read = read?;

@@ -54,12 +54,12 @@ impl Device {
     }
 
     /// Creates another instance of the same device.
-    pub fn another(&self) -> Device {
+    pub fn new_instance(&self) -> Device {
         match self {
             Device::Interp => Device::Interp,
             Device::Cpu(_) => Device::Cpu(None),
-            Device::Simulated(device) => Device::Simulated(Box::new(device.another())),
-            Device::Cuda(device) => Device::Cuda(Box::new(device.another())),
+            Device::Simulated(device) => Device::Simulated(Box::new(device.new_instance())),
+            Device::Cuda(device) => Device::Cuda(Box::new(device.new_instance())),
         }
     }
 

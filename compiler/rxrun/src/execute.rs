@@ -39,7 +39,7 @@ pub fn execute(session: &Session, entry: Name, args: &Args, report: &mut Report)
     let Inputs { values, symbols } = inputs(session, &function, args, report)?;
     let task = Task::Run { expected: expected.as_deref() };
     let equal = if args.values {
-        let again = device.another();
+        let again = device.new_instance();
         let job = Job::new(session, program, Arguments::ImageCache(&values), &symbols, args)?;
         let equal = job.on_device(device, task, report)?;
         report.observing(Observation::Values);

@@ -30,7 +30,7 @@ pub fn run<B: Backend>(
     let again = matches!(running, Running::Run(2.., _) | Running::Observed(Observation::Profile));
     let total = kernel_runs(program, again);
     let begun = Instant::now();
-    let mut progress = Progress { running, observer, done: 0, total, begun, told: begun, report };
+    let mut progress = Progress { running, observer, done: 0, total, begun, reported: begun, report };
     let result = executor.run_observed(arguments, symbols, &mut progress);
     progress.report.quiet();
     result
@@ -44,7 +44,7 @@ struct Progress<'o, 'r> {
     total: Option<u64>,
     begun: Instant,
     /// The time of the last progress report.
-    told: Instant,
+    reported: Instant,
     report: &'r mut Report,
 }
 
@@ -62,8 +62,8 @@ impl Observer for Progress<'_, '_> {
     fn passed(&mut self) {
         self.done += 1;
         let now = Instant::now();
-        if now - self.told >= EVERY {
-            self.told = now;
+        if now - self.reported >= EVERY {
+            self.reported = now;
             self.report.running(self.running, self.done, self.total, now - self.begun);
         }
         if let Some(observer) = &mut self.observer {

@@ -82,13 +82,13 @@ pub fn read_wanted(
 ) -> Result<Arrays, FileError> {
     let mut file = Npz::open(path)?;
     let (names, others): (Vec<_>, Vec<_>) = file.names().to_vec().into_iter().partition(|name| wanted(name));
-    let mut told =
+    let mut reported =
         Progress { done: 0, total: names.iter().map(|name| file.length_of(name)).fold(0, u64::saturating_add) };
     let mut arrays = Vec::with_capacity(names.len());
     for name in names {
         let array = file.read(&name)?;
-        told.done = told.done.saturating_add(file.length_of(&name));
-        progress(told);
+        reported.done = reported.done.saturating_add(file.length_of(&name));
+        progress(reported);
         arrays.push((name, array));
     }
     Ok(Arrays { arrays, others })

@@ -51,15 +51,15 @@ pub fn read_wanted(
         })
         .collect();
     let kept = names.iter().filter(|(_, wanted)| *wanted).filter_map(|(name, _)| header.info(name));
-    let mut told = Progress { done: 0, total: kept.map(length).sum() };
+    let mut reported = Progress { done: 0, total: kept.map(length).sum() };
     for (name, wanted) in names {
         let Some(info) = header.info(&name) else { continue };
         let of_array = |problem| FileError::of_array(path, &name, problem);
         if wanted {
             let tensor = array(&mut file, info).map_err(of_array)?;
             read.arrays.push((name, tensor));
-            told.done += length(info);
-            progress(told);
+            reported.done += length(info);
+            progress(reported);
         } else {
             let passed = i64::try_from(length(info)).unwrap_or(i64::MAX);
             file.seek_relative(passed).map_err(|error| of_array(error.into()))?;
@@ -184,9 +184,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("rx-tensor-wanted-{}.safetensors", std::process::id()));
         std::fs::write(&path, file(TWO, &data)).expect("a file");
         let Arrays { arrays: read, others } = {
-            let mut told = Vec::new();
-            let read = super::read_wanted(&path, &|name| name == "b", &mut |progress| told.push(progress));
-            assert_eq!(told, [Progress { done: 3, total: 3 }]);
+            let mut reported = Vec::new();
+            let read = super::read_wanted(&path, &|name| name == "b", &mut |progress| reported.push(progress));
+            assert_eq!(reported, [Progress { done: 3, total: 3 }]);
             read.expect("one array")
         };
         std::fs::remove_file(&path).expect("the file");

@@ -450,7 +450,7 @@ mod tests {
     use std::process::ExitStatus;
     use std::time::Duration;
 
-    fn told(lines: &[&str]) -> Transcript {
+    fn reported(lines: &[&str]) -> Transcript {
         let mut transcript = Transcript::default();
         lines.iter().for_each(|line| drop(transcript.line(line.as_bytes())));
         transcript
@@ -458,7 +458,7 @@ mod tests {
 
     /// Returns the outcome for a `status` as in wait(2): a signal's number, or an exit status times 256.
     fn ended(lines: &[&str], status: i32, log: &str) -> Outcome {
-        told(lines).conclude("`main`", &Ended::Itself(Ok(ExitStatus::from_raw(status))), log.to_owned())
+        reported(lines).conclude("`main`", &Ended::Itself(Ok(ExitStatus::from_raw(status))), log.to_owned())
     }
 
     #[test]
@@ -550,7 +550,7 @@ mod tests {
             (true, format!("{ok}; not all of its values are available: a.rx:3: no memory"))
         );
         let late = Ended::TimedOut(Duration::from_secs(5));
-        let outcome = told(&[ran, output, timing]).conclude("`main`", &late, String::new());
+        let outcome = reported(&[ran, output, timing]).conclude("`main`", &late, String::new());
         let why = "rxrun was stopped after 5.00 s (setting rx.run.timeoutSeconds)";
         assert_eq!(outcome.message, format!("{ok}; the times of its kernels are not available: {why}"));
         // A run fails if its function did not return, if its outputs differ, or if it was cancelled.
@@ -558,12 +558,13 @@ mod tests {
         let differs = r#"{"event":"compared","name":"out0","ok":false,"text":"1 elements differ"}"#;
         assert!(!ended(&[ran, output, differs, values], 256, "").ok);
         let cancelled = Ended::Stopped(Stop::Cancelled);
-        assert!(!told(&[ran, output, values]).conclude("`main`", &cancelled, String::new()).ok);
+        assert!(!reported(&[ran, output, values]).conclude("`main`", &cancelled, String::new()).ok);
     }
 
     #[test]
     fn progress_never_falls() {
-        let mut transcript = told(&[r#"{"event":"ran","seconds":[1]}"#, r#"{"event":"observing","what":"values"}"#]);
+        let mut transcript =
+            reported(&[r#"{"event":"ran","seconds":[1]}"#, r#"{"event":"observing","what":"values"}"#]);
         let step = transcript.line(br#"{"event":"building","done":1,"total":4}"#);
         assert_eq!(step, Some(Step { message: "building 1/4".into(), percent: 90 }));
         let step = transcript.line(br#"{"event":"running","what":"values","run":null,"done":3,"total":8}"#);
@@ -580,7 +581,7 @@ mod tests {
 
     #[test]
     fn cancelled_and_late_runs_report_the_cause() {
-        let conclude = |ended| told(&["{"]).conclude("`main`", &ended, String::new());
+        let conclude = |ended| reported(&["{"]).conclude("`main`", &ended, String::new());
         assert!(conclude(Ended::Stopped(Stop::Cancelled)).cancelled);
         let late = conclude(Ended::TimedOut(Duration::from_secs(5)));
         assert_eq!(late.message, "`main` was stopped after 5.00 s (setting rx.run.timeoutSeconds)");

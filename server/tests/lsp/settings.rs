@@ -61,7 +61,7 @@ impl Project {
         shown.iter().map(code).collect()
     }
 
-    fn told(&mut self) -> String {
+    fn reported(&mut self) -> String {
         let params = self.client.message("window/showMessage")["params"].clone();
         assert_eq!(params["type"], 1);
         params["message"].as_str().expect("a message").replace(&*self.folder.path().to_string_lossy(), "")
@@ -102,15 +102,15 @@ fn last_valid_settings_hold_while_the_file_is_invalid() {
     assert_eq!(project.open("a.rx", 1), [""; 0]);
     project.rewrite(&format!("{OPERATOR}[severty]\n[tvm]\nversion = 27\n"));
     assert_eq!(
-        project.told(),
+        project.reported(),
         "/rx.toml:5: rx.toml has no key `severty` (and 1 more); until it is fixed, the previous settings apply"
     );
     assert_eq!(project.codes("a.rx", 1), [""; 0]);
     // The error is shown once, even if another document is opened.
     assert_eq!(project.open("b.rx", 1), [""; 0]);
     project.rewrite(&OPERATOR.replace("// 2", "//"));
-    let told = project.told();
-    assert!(told.starts_with("/rx.toml:4: "), "of the operator, not of what was told: {told}");
+    let reported = project.reported();
+    assert!(reported.starts_with("/rx.toml:4: "), "of the operator, not of the message: {reported}");
     project.rewrite("");
     assert_eq!(project.codes("a.rx", 1).len(), 0, "of the wrong file");
     assert_eq!(project.codes("a.rx", 1).len(), 1, "of the empty one");
@@ -121,8 +121,8 @@ fn last_valid_settings_hold_while_the_file_is_invalid() {
 fn settings_file_that_was_never_valid_is_ignored() {
     let mut project = Project::new("severity = 1\n");
     assert_eq!(project.open("a.rx", 1).len(), 1);
-    let told = project.told();
-    assert!(told.ends_with("; until it is fixed, files are checked without rx.toml"), "{told}");
+    let reported = project.reported();
+    assert!(reported.ends_with("; until it is fixed, files are checked without rx.toml"), "{reported}");
     // A document that is not a file on disk has no settings.
     project.client.open("untitled:net", 1, TEXT);
     assert_eq!(project.client.diagnostics("untitled:net", Some(1)).len(), 1);
@@ -149,8 +149,8 @@ fn codes_may_be_chosen_in_the_editor() {
     client.open("untitled:net", 1, TEXT);
     assert_eq!(client.diagnostics("untitled:net", Some(1)), Vec::<Value>::new());
     client.notify("workspace/didChangeConfiguration", json!({"settings": options("nothing")}));
-    let told = client.message("window/showMessage")["params"]["message"].clone();
-    assert_eq!(told, "setting rx.check: no diagnostic is called `nothing`");
+    let reported = client.message("window/showMessage")["params"]["message"].clone();
+    assert_eq!(reported, "setting rx.check: no diagnostic is called `nothing`");
     assert_eq!(client.diagnostics("untitled:net", Some(1)).len(), 1);
     assert_eq!(client.quit(), Some(0));
 }

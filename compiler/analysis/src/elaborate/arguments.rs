@@ -319,8 +319,8 @@ fn classic_order(schema: &Schema, arguments: &[WrittenArgument]) -> Vec<usize> {
     let order = order.unwrap_or_default();
     let mut positional = arguments.iter().filter(|argument| argument.keyword.is_none());
     let differs = order.iter().enumerate().position(|(at, param)| at != *param);
-    let told = differs.and_then(|at| positional.nth(at));
-    match told.is_some_and(|argument| !matches!(argument.value.kind, ExprKind::String)) {
+    let reported = differs.and_then(|at| positional.nth(at));
+    match reported.is_some_and(|argument| !matches!(argument.value.kind, ExprKind::String)) {
         true => order,
         false => Vec::new(),
     }

@@ -64,10 +64,10 @@ fn cached_images_are_reused_and_corrupt_ones_recompiled() {
     }
     let (source, folder) = (source(120), folder("kept"));
     let kept = ImageCache::within(folder.clone());
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut images = |kept: &ImageCache| {
-        told.clear();
-        let images = compile(&source, 80, kept, &mut |done, of| told.push((done, of)));
+        reported.clear();
+        let images = compile(&source, 80, kept, &mut |done, of| reported.push((done, of)));
         images.unwrap_or_else(|error| panic!("{error}"))
     };
     let first = images(&kept);
@@ -80,8 +80,8 @@ fn cached_images_are_reused_and_corrupt_ones_recompiled() {
     }
     assert_eq!(images(&kept), first);
     assert!(images(&ImageCache::nothing()).iter().all(|image| !image.was_kept));
-    let count = told.len();
-    assert_eq!(told, (1..=count).map(|done| (done, count)).collect::<Vec<_>>());
+    let count = reported.len();
+    assert_eq!(reported, (1..=count).map(|done| (done, count)).collect::<Vec<_>>());
     std::fs::remove_dir_all(folder).expect("a folder of this test");
 }
 

@@ -261,11 +261,11 @@ impl Report {
             .spawn()
             .unwrap_or_else(|error| panic!("{error}"));
         let lines = BufReader::new(worker.stderr.take().expect("it is piped")).split(b'\n');
-        let (says, told) = mpsc::channel();
+        let (says, reported) = mpsc::channel();
         std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| says.send(line)));
         let mut heard = Heard::default();
         loop {
-            match told.recv_timeout(SILENCE) {
+            match reported.recv_timeout(SILENCE) {
                 Ok(line) => self.hear(&String::from_utf8_lossy(&line), &mut heard),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
@@ -299,20 +299,21 @@ impl Report {
     }
 
     fn hear(&mut self, line: &str, heard: &mut Heard) {
-        let told: Value = serde_json::from_str(line).unwrap_or_default();
-        if !told.is_object() {
+        let reported: Value = serde_json::from_str(line).unwrap_or_default();
+        if !reported.is_object() {
             println!("{line}");
             heard.words.push_str(line);
             heard.words.push(' ');
             return;
         }
-        self.tell(&told);
+        self.tell(&reported);
         heard.words.clear();
-        heard.is_lost = told["is_lost"] == true;
-        if let (Some(group), Some(next)) = (told["group"].as_str(), told["next"].as_str().and_then(Place::read)) {
+        heard.is_lost = reported["is_lost"] == true;
+        if let (Some(group), Some(next)) = (reported["group"].as_str(), reported["next"].as_str().and_then(Place::read))
+        {
             heard.next = Some((group.to_owned(), next));
-            heard.begun = Some(told);
-        } else if told["ok"].is_boolean() {
+            heard.begun = Some(reported);
+        } else if reported["ok"].is_boolean() {
             heard.begun = None;
         }
     }
@@ -365,8 +366,8 @@ fn work(groups: fn(u32) -> Vec<Group>, from: &str) {
 
 /// Reports a line to the process that started this worker.
 fn tell(line: &Value) {
-    let told = std::io::stderr().write_all(format!("{line}\n").as_bytes());
-    told.unwrap_or_else(|error| panic!("{error}"));
+    let reported = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+    reported.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Reports a result. Exits if the device is lost.

@@ -230,8 +230,8 @@ pub(super) fn sunk(
     // A buffer that is also read at other indices would need both shapes. And every symbol must still be an extent of a
     // parameter, from which its value is known.
     let two_ways = sunk.changed.iter().any(|buffer| sunk.elsewhere.contains(buffer));
-    let told = sunk.func.symbols.iter().all(|symbol| sunk.func.is_parameter_extent(*symbol));
-    (!sunk.failed && !two_ways && told).then_some((sunk.func, sunk.changed))
+    let reported = sunk.func.symbols.iter().all(|symbol| sunk.func.is_parameter_extent(*symbol));
+    (!sunk.failed && !two_ways && reported).then_some((sunk.func, sunk.changed))
 }
 
 /// The rewrite of [`sunk`], in progress.

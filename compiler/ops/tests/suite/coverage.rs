@@ -72,9 +72,9 @@ fn every_operator_has_values() {
     }
     let has = |schema: &Schema| counts.contains_key(schema.name) || called.contains(schema.name);
     let missing: BTreeSet<&str> = rx_ops::all().filter(|schema| !has(schema)).map(|schema| schema.name).collect();
-    let told: BTreeSet<&str> = WITHOUT.iter().map(|(operator, _)| *operator).collect();
+    let reported: BTreeSet<&str> = WITHOUT.iter().map(|(operator, _)| *operator).collect();
     println!("{} operators, {} without values: {missing:?}", rx_ops::all().count(), missing.len());
-    assert_eq!(missing, told);
+    assert_eq!(missing, reported);
 }
 
 #[test]

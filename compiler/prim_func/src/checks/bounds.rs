@@ -49,8 +49,8 @@ impl<'t> Findings<'t> {
             self.0.push(finding);
             return;
         };
-        let told = first.primary == found.primary || first.labels.iter().any(|label| label.place == found.primary);
-        if !told && first.labels.len() < SHOWN {
+        let reported = first.primary == found.primary || first.labels.iter().any(|label| label.place == found.primary);
+        if !reported && first.labels.len() < SHOWN {
             first.labels.push(Label { place: found.primary.clone(), text: "and here".to_owned() });
         }
     }

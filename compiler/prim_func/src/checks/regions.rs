@@ -133,14 +133,19 @@ impl<'t> Walk<'t> {
                 break;
             }
         }
-        let mut found = told(access, declared, windows, shown?);
+        let mut found = reported(access, declared, windows, shown?);
         let call = if access.write { "T.writes" } else { "T.reads" };
         found.fixes.extend(self.text.without(declared.place, format!("leave out {call}: it is inferred")));
         Some(found)
     }
 }
 
-fn told(access: &Access, declared: Declared<'_>, windows: &[Window<'_>], at: Option<String>) -> Diagnostic<ItemPlace> {
+fn reported(
+    access: &Access,
+    declared: Declared<'_>,
+    windows: &[Window<'_>],
+    at: Option<String>,
+) -> Diagnostic<ItemPlace> {
     let (call, verb) = if access.write { ("T.writes", "writes") } else { ("T.reads", "reads") };
     let name = &access.name;
     let element = at.map_or(name.clone(), |at| format!("{name}[{at}]"));

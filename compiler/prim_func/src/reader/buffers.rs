@@ -226,14 +226,14 @@ impl Reader<'_> {
             });
         }
         // The region determines the strides and the offset, so these arguments are not needed.
-        let told: Vec<&Argument> = rest
+        let reported: Vec<&Argument> = rest
             .iter()
             .copied()
             .filter(|argument| {
                 !argument.keyword.is_some_and(|word| matches!(at.cursor.text(word), "strides" | "elem_offset"))
             })
             .collect();
-        let declared = self.declaration(at, &told)?;
+        let declared = self.declaration(at, &reported)?;
         if items.len() == 1 && of.shape.is_empty() {
             mins.clear();
         }

@@ -93,7 +93,7 @@ impl Backend for Cuda {
         &self.target
     }
 
-    fn another(&self) -> Cuda {
+    fn new_instance(&self) -> Cuda {
         Cuda { target: self.target.clone(), ..Cuda::of(self.device.clone(), self.compile) }
     }
 
@@ -101,8 +101,8 @@ impl Backend for Cuda {
         let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
         // The compiler's progress is in parts of several kernels with about equal cost; convert it to kernels.
-        let mut told = |done: usize, of: usize| progress(Stage { done: total * done / of.max(1), total });
-        let images = (self.compile)(&source, self.device.arch(), &mut told)
+        let mut reported = |done: usize, of: usize| progress(Stage { done: total * done / of.max(1), total });
+        let images = (self.compile)(&source, self.device.arch(), &mut reported)
             .map_err(|error| not_built(DeviceError::from(error)))?;
         self.module = Some(self.device.load_images(source, &images).map_err(not_built)?);
         self.functions = functions;

@@ -50,7 +50,7 @@ impl Backend for Simulated {
         &self.target
     }
 
-    fn another(&self) -> Simulated {
+    fn new_instance(&self) -> Simulated {
         Simulated { is_strict: self.is_strict, ..Simulated::of(self.target.clone()) }
     }
 

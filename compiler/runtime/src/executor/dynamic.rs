@@ -74,7 +74,7 @@ impl<B: Backend> Executor<B> {
         let Made { program, scalar } = specialize(call, self.backend.target_info()).map_err(RunError::other)?;
         let program = Arc::new(program);
         let constants: Vec<_> = program.constants.iter().map(crate::constant::written).collect::<Result<_, _>>()?;
-        let built = Executor::new(program, self.backend.another(), &constants, &mut |_| {});
+        let built = Executor::new(program, self.backend.new_instance(), &constants, &mut |_| {});
         let executor = built.map_err(|error| RunError::other(error.to_string()))?;
         Ok(Call { executor: Box::new(executor), scalar })
     }

@@ -39,7 +39,7 @@ impl Text {
     }
 
     /// As [`Text::run`], and returns the events that an observer received.
-    fn observed(&self, program: Program, backend: impl Backend, n: i64) -> (Vec<Tensor>, Told) {
+    fn observed(&self, program: Program, backend: impl Backend, n: i64) -> (Vec<Tensor>, Reported) {
         let params = program.procedures[0].params.clone();
         let mut executor =
             Executor::new(Arc::new(program), backend, &[], &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
@@ -60,23 +60,23 @@ impl Text {
             };
             executor.download(&result.unwrap_or_else(|error| panic!("{error}"))).expect("a result").tensors()
         };
-        let mut told = Told::default();
-        let (plain, observed) = (result(None), result(Some(&mut told)));
+        let mut reported = Reported::default();
+        let (plain, observed) = (result(None), result(Some(&mut reported)));
         assert_eq!(plain.len(), observed.len());
         assert!(plain.iter().zip(&observed).all(|(plain, observed)| plain.bytes() == observed.bytes()));
-        (observed, told)
+        (observed, reported)
     }
 }
 
 /// The events that an observer received.
 #[derive(Default)]
-struct Told {
+struct Reported {
     /// The kernels, and the statements that they were run for.
     kernels: Vec<(KernelId, Option<Origin>)>,
     bound: Vec<(Origin, Name, Output)>,
 }
 
-impl Observer for Told {
+impl Observer for Reported {
     fn kernel(&mut self, run: &KernelRun<'_>) {
         self.kernels.push((run.kernel, run.origin));
     }
@@ -172,11 +172,11 @@ fn observer_is_notified_of_every_kernel_that_ran() {
     for optimized in [false, true] {
         let program = text.program(optimized);
         let count = program.kernels.len() as u32;
-        let (_, told) = text.observed(program, rx_runtime::interp::Interpreter::default(), 2);
-        let kernels: Vec<u32> = told.kernels.iter().map(|(kernel, _)| kernel.0).collect();
+        let (_, reported) = text.observed(program, rx_runtime::interp::Interpreter::default(), 2);
+        let kernels: Vec<u32> = reported.kernels.iter().map(|(kernel, _)| kernel.0).collect();
         assert_eq!(kernels, (0..count).collect::<Vec<_>>());
-        assert!(told.kernels.iter().all(|(_, origin)| origin.is_some_and(|origin| origin.item == name("main"))));
-        assert!(told.bound.is_empty(), "nothing in the program says what is bound");
+        assert!(reported.kernels.iter().all(|(_, origin)| origin.is_some_and(|origin| origin.item == name("main"))));
+        assert!(reported.bound.is_empty(), "nothing in the program says what is bound");
     }
 }
 
@@ -197,25 +197,26 @@ fn observer_is_notified_of_every_binding() {
         Text::new(&block(&lines, "f").replace("with R.dataflow():", "n = T.int64()\n        with R.dataflow():"));
     let mut program = rx_lower::lower_watched(&text, name("main")).unwrap_or_else(|problems| panic!("{problems:#?}"));
     rx_lower::steps::run(&mut program, None);
-    let (result, told) = text.observed(program, rx_runtime::interp::Interpreter::default(), 2);
+    let (result, reported) = text.observed(program, rx_runtime::interp::Interpreter::default(), 2);
     let joined = text.run(text.program(true), rx_runtime::cpu::Cpu::default(), 2);
     assert!(compare(&result[0], &joined[0], 1e-5, 1e-6).is_ok_and(|compared| compared.ok));
-    let names: Vec<&str> = told.bound.iter().map(|(_, variable, _)| variable.as_str()).collect();
+    let names: Vec<&str> = reported.bound.iter().map(|(_, variable, _)| variable.as_str()).collect();
     assert_eq!(names, ["a", "b", "pair", "c", "d", "size", "e", "f"]);
-    let tensor = |of: &str| match &told.bound.iter().find(|(_, variable, _)| variable.as_str() == of).expect("bound").2
-    {
-        Output::Tensor(tensor) => tensor,
-        other => panic!("{other:?}"),
-    };
+    let tensor =
+        |of: &str| match &reported.bound.iter().find(|(_, variable, _)| variable.as_str() == of).expect("bound").2 {
+            Output::Tensor(tensor) => tensor,
+            other => panic!("{other:?}"),
+        };
     assert_eq!(tensor("a").bytes(), tensor("b").bytes());
     assert_eq!(tensor("f").bytes(), result[0].bytes());
-    assert!(matches!(&told.bound[2].2, Output::Tuple(fields) if fields.len() == 2));
+    assert!(matches!(&reported.bound[2].2, Output::Tuple(fields) if fields.len() == 2));
     assert_eq!(tensor("c").shape(), [2, 2, 6]);
-    assert!(matches!(&told.bound[5].2, Output::Shape(shape) if *shape == [2, 4]));
+    assert!(matches!(&reported.bound[5].2, Output::Shape(shape) if *shape == [2, 4]));
     // A kernel and the binding that it computes have the same origin.
-    let of =
-        |variable: &str| told.bound.iter().find(|(_, name, _)| name.as_str() == variable).map(|(origin, ..)| *origin);
-    assert_eq!(told.kernels.iter().filter(|(_, origin)| *origin == of("a")).count(), 2);
+    let of = |variable: &str| {
+        reported.bound.iter().find(|(_, name, _)| name.as_str() == variable).map(|(origin, ..)| *origin)
+    };
+    assert_eq!(reported.kernels.iter().filter(|(_, origin)| *origin == of("a")).count(), 2);
     assert_eq!(of("c"), of("d"));
 }
 

@@ -21,12 +21,12 @@ fn folder() -> Folder {
 
 #[test]
 fn missing_constants_are_reported_with_the_remedy() {
-    for told in [
+    for reported in [
         "f.rx: metadata[\"ir.GenericConst\"][0], metadata[\"ir.GenericConst\"][1]: the file has no metadata section",
         "TVM prints them with the module by `mod.script(show_meta=True)`",
         "or give them with --constants FILE",
     ] {
-        folder().run(&["f.rx", "--inputs", "x.npz", "--device", "cpu"]).fails(2, told);
+        folder().run(&["f.rx", "--inputs", "x.npz", "--device", "cpu"]).fails(2, reported);
     }
 }
 

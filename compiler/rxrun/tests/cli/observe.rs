@@ -67,7 +67,7 @@ fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
 }
 
 /// The name, line, and range of values of each event.
-fn told(values: &[&Value]) -> Vec<(String, u64, [f64; 3])> {
+fn reported(values: &[&Value]) -> Vec<(String, u64, [f64; 3])> {
     let number = |value: &Value, field: &str| value[field].as_f64().unwrap_or(f64::NAN);
     let one = |value: &&Value| {
         let name = value["name"].as_str().expect("a name").to_owned();
@@ -101,7 +101,7 @@ fn observed_values_equal_numpys() {
             ("parts.1", 10, [0.5, 1.875, 3.5]),
             ("gv", 11, [-7.0, -3.75, -1.0]),
         ];
-        assert_eq!(told(&values), wanted.map(|(name, line, range)| (name.to_owned(), line, range)), "{device}");
+        assert_eq!(reported(&values), wanted.map(|(name, line, range)| (name.to_owned(), line, range)), "{device}");
         assert_eq!((&values[0]["dtype"], &values[0]["shape"]), (&json!("float32"), &json!([1, 2, 2, 2])));
         assert_eq!(
             (&values[0]["function"], &values[0]["text"], &values[0]["nan"]),
@@ -306,7 +306,7 @@ def main(table: R.Tensor((4, 2), "float32"), indices: R.Tensor((1,), "int64")):
     assert_eq!((&remark["what"], &remark["line"], &remark["column"]), (&json!("values"), &json!(4), &json!(5)));
     assert!(remark["message"].as_str().is_some_and(|message| message.contains("index 7 is out of range")), "{remark}");
     assert_eq!((of(&events, "output").len(), of(&events, "kernel").len()), (1, 1));
-    assert_eq!(told(&of(&events, "value")), [("y".to_owned(), 3, [0.0; 3])]);
+    assert_eq!(reported(&of(&events, "value")), [("y".to_owned(), 3, [0.0; 3])]);
     let run = folder.run(&["--values", "--device", "cpu"]);
     assert_eq!(run.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&run.stderr).contains("rxrun: not all values: net.rx:4:5: take: index 7"));

@@ -176,10 +176,10 @@ fn passes_are_stages_whose_lines_know_their_statements() {
     assert!(run.stderr().contains("take.rx: BindParams: "), "{}", run.stderr());
     let event = emitted_by(run);
     let stages = event["stages"].as_array().expect("stages");
-    let told: Vec<_> = stages.iter().map(|stage| (stage["pass"].as_str(), stage["changed"].as_bool())).collect();
+    let reported: Vec<_> = stages.iter().map(|stage| (stage["pass"].as_str(), stage["changed"].as_bool())).collect();
     let no = |pass| (Some(pass), Some(false));
     assert_eq!(
-        told,
+        reported,
         [(None, Some(true)), no("DeadCodeElimination"), (Some("EliminateCommonSubexpr"), Some(true)), no("BindParams")],
         "what cannot be applied is the last"
     );

@@ -156,19 +156,19 @@ fn weights_match_torch_names_and_unused_ones_are_reported() {
     ]);
     let run = folder.run(&WITH_WEIGHTS).succeeds();
     assert!(run.stdout().contains("min 10.500000  mean 15.500000  max 20.500000"), "{}", run.stdout());
-    let told = "w.npz: no parameters of `main`, and not read: optimizer.step";
-    assert!(run.stderr().contains(told), "{}", run.stderr());
+    let reported = "w.npz: no parameters of `main`, and not read: optimizer.step";
+    assert!(run.stderr().contains(reported), "{}", run.stderr());
 }
 
 #[test]
 fn all_missing_and_misshapen_weights_are_reported_at_once() {
     let folder = two(&[("layer1.bias", &[3], &[0.0; 3])]);
-    for told in [
+    for reported in [
         "2 arguments of `main` do not fit:",
         "`p_layer1_weight`, R.Tensor((2,), dtype=\"float32\"), is missing",
         "the array for `p_layer1_bias` is float32 (3,), the parameter is",
     ] {
-        folder.run(&WITH_WEIGHTS).fails(2, told);
+        folder.run(&WITH_WEIGHTS).fails(2, reported);
     }
 }
 

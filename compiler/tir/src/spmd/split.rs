@@ -362,9 +362,9 @@ impl Splitter<'_> {
             }
             Stmt::Block(block) => self.block_alone(block, control)?,
             Stmt::Store { buffer, indices, .. } => {
-                let told = control | self.varying.exprs(indices);
+                let reported = control | self.varying.exprs(indices);
                 let store = self.store(stmt, *buffer);
-                let missing = self.varying.all & !told;
+                let missing = self.varying.all & !reported;
                 if self.varying.is_local(*buffer) || missing == 0 { store } else { self.by_first(missing, store) }
             }
             Stmt::Assert { .. } | Stmt::Evaluate(_) => map_stmt(stmt, &mut |expr| self.expr(expr)),

@@ -114,11 +114,11 @@ impl Reduced {
         }
         let mut params: Vec<_> =
             function.params.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(param, _)| param.clone()).collect();
-        let mut told = NameSet::default();
+        let mut reported = NameSet::default();
         let mut before = NameSet::default();
         params.iter().for_each(|(_, ty)| {
             ty.each_told_symbol(&mut |symbol| {
-                told.insert(symbol);
+                reported.insert(symbol);
             });
         });
         function.params.iter().for_each(|(_, ty)| {
@@ -130,7 +130,7 @@ impl Reduced {
         params.iter().for_each(|(_, ty)| ty.each_symbol(&mut |symbol| named.push(symbol)));
         function.ret.each_symbol(&mut |symbol| named.push(symbol));
         let mut dims: Vec<Name> =
-            named.into_iter().filter(|symbol| before.contains(symbol) && told.insert(*symbol)).collect();
+            named.into_iter().filter(|symbol| before.contains(symbol) && reported.insert(*symbol)).collect();
         // As in TVM, the dims are in reverse order of their first use.
         dims.reverse();
         let mut fresh = FreshNames::of(function);

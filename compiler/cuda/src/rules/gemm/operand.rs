@@ -391,8 +391,8 @@ impl<'p> Operand<'p> {
         // along rows need no other row part if the chunk is contiguous in memory, or constant steps from the first one
         // if it lies on one line of the data.
         let in_line = || separable.steps.is_some() && is_even(self.free, self.chunk);
-        let told = self.chunk == 1 || self.along == Major::K || self.way != Load::Elementwise || in_line();
-        told.then_some(separable)
+        let reported = self.chunk == 1 || self.along == Major::K || self.way != Load::Elementwise || in_line();
+        reported.then_some(separable)
     }
 
     fn element_of(&self) -> Result<&Element, String> {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The amount of information about the operands that the value rule gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Told {
+pub enum Reported {
     /// Every element.
     Elements,
     /// The minimum and maximum.
@@ -29,15 +29,15 @@ pub fn check(
     results: &[Tensor],
     symbols: &BTreeMap<String, i64>,
     data: &[(String, Option<usize>, Tensor)],
-    told: Told,
+    reported: Reported,
 ) -> Result<(), String> {
     let operand = |(param, arg): (&rx_ops::Param, &Arg<'_>)| match arg {
         Arg::Operand(expr) => match &expr.kind {
-            ExprKind::Constant(_) => less(of_constant(&expr.kind, &expr.ty), told),
+            ExprKind::Constant(_) => less(of_constant(&expr.kind, &expr.ty), reported),
             ExprKind::Tuple(items) => {
-                Values::tuple((0..items.len()).map(|at| known(data, param.name, Some(at), told)).collect())
+                Values::tuple((0..items.len()).map(|at| known(data, param.name, Some(at), reported)).collect())
             }
-            _ => known(data, param.name, None, told),
+            _ => known(data, param.name, None, reported),
         },
         _ => None,
     };
@@ -51,14 +51,15 @@ pub fn check(
             known.field(at).map(|it| Values::clone(&it))
         };
         if let Some(Values::Tensor(values)) = &field {
-            agree(values, tensor, symbols).map_err(|why| format!("told {told:?}, result {at}: {why}; {values:?}"))?;
+            agree(values, tensor, symbols)
+                .map_err(|why| format!("reported {reported:?}, result {at}: {why}; {values:?}"))?;
         }
     }
     assert_eq!(flatten(result).len(), results.len());
     Ok(())
 }
 
-fn known(data: &[(String, Option<usize>, Tensor)], param: &str, element: Option<usize>, told: Told) -> Known {
+fn known(data: &[(String, Option<usize>, Tensor)], param: &str, element: Option<usize>, reported: Reported) -> Known {
     let (_, _, tensor) = data.iter().find(|(of, at, _)| of == param && *at == element)?;
     let scalars = (0..tensor.len()).map(|at| tensor.get(at)).collect::<Option<Vec<Scalar>>>()?;
     let dtype = tensor.dtype();
@@ -66,7 +67,7 @@ fn known(data: &[(String, Option<usize>, Tensor)], param: &str, element: Option<
         true => Elements::Floats(scalars.iter().map(|scalar| scalar.as_float()).collect()),
         false => Elements::Ints(scalars.iter().map(|scalar| integer(*scalar, dtype)).collect::<Option<_>>()?),
     };
-    less(of_elements(elements, dtype), told)
+    less(of_elements(elements, dtype), reported)
 }
 
 fn integer(scalar: Scalar, dtype: DType) -> Option<i64> {
@@ -77,10 +78,10 @@ fn integer(scalar: Scalar, dtype: DType) -> Option<i64> {
     }
 }
 
-fn less(known: Known, told: Told) -> Known {
-    match (told, known.as_deref()) {
-        (Told::Elements, _) => known,
-        (Told::Ends, Some(Values::Tensor(values))) => TensorValues::between(values.low(), values.high()).into(),
+fn less(known: Known, reported: Reported) -> Known {
+    match (reported, known.as_deref()) {
+        (Reported::Elements, _) => known,
+        (Reported::Ends, Some(Values::Tensor(values))) => TensorValues::between(values.low(), values.high()).into(),
         _ => None,
     }
 }
@@ -88,12 +89,13 @@ fn less(known: Known, told: Told) -> Known {
 /// Checks that a tensor satisfies the facts.
 fn agree(values: &TensorValues, tensor: &Tensor, symbols: &BTreeMap<String, i64>) -> Result<(), String> {
     let held: Vec<f64> = (0..tensor.len()).filter_map(|at| tensor.get(at)).map(Scalar::as_float).collect();
-    let told: Option<Vec<f64>> = values.elements.as_ref().map(|elements| match elements {
+    let reported: Option<Vec<f64>> = values.elements.as_ref().map(|elements| match elements {
         Elements::Ints(values) => values.iter().map(|value| *value as f64).collect(),
         Elements::Floats(values) => values.to_vec(),
     });
-    if let Some(told) = told
-        && (told.len() != held.len() || told.iter().zip(&held).any(|(a, b)| (a - b).abs() > 1e-6 * a.abs().max(1.0)))
+    if let Some(reported) = reported
+        && (reported.len() != held.len()
+            || reported.iter().zip(&held).any(|(a, b)| (a - b).abs() > 1e-6 * a.abs().max(1.0)))
     {
         return Err(format!("it holds {held:?}"));
     }

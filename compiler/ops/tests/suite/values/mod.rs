@@ -6,7 +6,7 @@
 
 mod known;
 
-use known::Told;
+use known::Reported;
 use rx_base::name::{Name, name};
 use rx_base::symbolic::Bounds;
 use rx_base::{DType, Dim, Span};
@@ -45,12 +45,12 @@ pub fn check_file(path: &str, text: &str) {
 }
 
 fn check(case: &Value) -> Result<(), String> {
-    check_told(case, &[Told::Ends, Told::Nothing])?;
+    check_told(case, &[Reported::Ends, Reported::Nothing])?;
     // Value rules track elements only for constant extents, so the case runs again with its symbols replaced by
     // numbers.
     let mut constant = case.clone();
     put_in(&mut constant["args"], &case["symbols"]);
-    check_told(&constant, &[Told::Elements, Told::Ends])
+    check_told(&constant, &[Reported::Elements, Reported::Ends])
 }
 
 /// Replaces symbols by their values.
@@ -138,8 +138,8 @@ fn with_call<T>(
     ask(&CallInfo::new(schema, &bound, &bounds), &symbols, &data)
 }
 
-fn check_told(case: &Value, told: &[Told]) -> Result<(), String> {
-    with_call(case, |call, symbols, data| check_call(case, call, symbols, data, told))
+fn check_told(case: &Value, reported: &[Reported]) -> Result<(), String> {
+    with_call(case, |call, symbols, data| check_call(case, call, symbols, data, reported))
 }
 
 fn check_call(
@@ -147,11 +147,11 @@ fn check_call(
     call: &CallInfo<'_>,
     symbols: &BTreeMap<String, i64>,
     data: &Data,
-    told: &[Told],
+    reported: &[Reported],
 ) -> Result<(), String> {
     let result = (call.schema.infer)(call).map_err(|problem| format!("{problem:?}"))?;
     // A rule may infer less for numbers than for symbols, as for `batch_norm` of two dimensions.
-    if told.contains(&Told::Elements) && !flatten(&result).iter().all(is_known) {
+    if reported.contains(&Reported::Elements) && !flatten(&result).iter().all(is_known) {
         return Ok(());
     }
     let results = run(call, &result, symbols, data);
@@ -163,8 +163,8 @@ fn check_call(
         };
     }
     let results = results?;
-    for told in told {
-        known::check(call, &result, &results, symbols, data, *told)?;
+    for reported in reported {
+        known::check(call, &result, &results, symbols, data, *reported)?;
     }
     let wanted = case["results"].as_array().ok_or("no results")?;
     if wanted.len() != results.len() {

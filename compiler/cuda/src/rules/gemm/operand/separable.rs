@@ -98,8 +98,8 @@ impl Operand<'_> {
         }
         for (number, value) in values.iter().enumerate() {
             let text = kernel.operand(value, expr::CONDITIONAL + 1)?;
-            let told = number == 1 && self.tells_by_range(separable) && !conditions.is_empty();
-            let text = if told { format!("{} ? {text} : {FAR}", conditions.join(" && ")) } else { text };
+            let reported = number == 1 && self.tells_by_range(separable) && !conditions.is_empty();
+            let text = if reported { format!("{} ? {text} : {FAR}", conditions.join(" && ")) } else { text };
             kernel.line(&format!("{} = {text};", self.kept(names, number)));
         }
         if is_row.is_some() {
