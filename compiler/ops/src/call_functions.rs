@@ -226,7 +226,7 @@ fn inplace_arguments(
         let Some(argument) = usize::try_from(*index).ok().filter(|index| *index < arguments) else {
             let message = format_args!("in-place index {index} is out of range, the call has {arguments} arguments");
             let report = call.error(Code::AttrOutOfRange, place, message);
-            return Err(report.with_note("-1 stands for an output with memory of its own").into());
+            return Err(report.with_note("-1 means that the output has separate memory").into());
         };
         if !seen.insert(argument) {
             let message = format_args!("in-place index {index} is given twice");

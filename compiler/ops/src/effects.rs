@@ -14,7 +14,7 @@ const FORMAT: Param = Param {
     name: "format",
     kind: ParamKind::Any,
     default: Default::Str(""),
-    doc: "A Python format string; `{}` stands for a value.",
+    doc: "A Python format string; each `{}` is replaced by a value.",
 };
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -36,10 +36,8 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .impure()
         .computed_as(Compute::Host)
         .costing(Cost::Nothing),
-    Schema::new("null_value", "A value that stands for nothing, where an argument is left out.", |_| {
-        Ok(StructInfo::Object)
-    })
-    .costing(Cost::Nothing),
+    Schema::new("null_value", "The null value, for an argument that is omitted.", |_| Ok(StructInfo::Object))
+        .costing(Cost::Nothing),
     Schema::new("to_vdevice", "The tensor copied to a virtual device.", to_vdevice)
         .taking(&[
             Param::tensor("data", "The tensor."),

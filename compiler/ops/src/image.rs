@@ -17,7 +17,7 @@ use rx_ir::{ExprKind, PrimInfo, PrimValue, Shape, StructInfo};
 const SIZE: Param = Param::operand(
     "size",
     ParamKind::Shape,
-    "The spatial extents of the result, as a shape; a single number stands for every axis.",
+    "The spatial extents of the result, as a shape; a single number is for every axis.",
 );
 const ROI: Param = Param::optional_attr(
     "roi",

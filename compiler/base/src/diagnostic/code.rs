@@ -48,7 +48,7 @@ codes! {
     MissingElse 109 "missing-else" Error "An `if` in a Relax function needs both branches.";
     EmptyBlock 110 "empty-block" Error "A block has no statement.";
     BranchMismatch 111 "if-branch-mismatch" Error "The branches of an `if` end in different variables.";
-    MisplacedStatement 112 "misplaced-statement" Error "A statement stands where it may not.";
+    MisplacedStatement 112 "misplaced-statement" Error "A statement is in a place where it is not allowed.";
     InvalidEncoding 113 "invalid-encoding" Error "The file is not UTF-8.";
     MalformedMetadata 114 "malformed-metadata" Error "The metadata section cannot be read.";
     StatementTooLong 115 "statement-too-long" Error "A statement of more tokens than are read.";

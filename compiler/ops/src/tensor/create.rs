@@ -84,7 +84,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::operand(
                 "start",
                 ParamKind::Prim,
-                "The first value; the end, counting from 0, when it stands alone.",
+                "The first value; if it is the only argument, the end of a range from 0.",
             ),
             Param::optional("end", ParamKind::Prim, "The end of the range, not included."),
             Param {

@@ -36,11 +36,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     Schema::new("stack", "Joins tensors along a new axis.", stack)
         .taking(&[
             Param::operand("tensors", ParamKind::Tensors, "The tensors, all of one shape and dtype."),
-            Param::optional_attr(
-                "axis",
-                AttrKind::Int,
-                "Where the new axis stands in the result; in front when left out.",
-            ),
+            Param::optional_attr("axis", AttrKind::Int, "The index of the new axis in the result; 0 if omitted."),
         ])
         .lowered_by(compute::stack)
         .costing(Cost::Copy)

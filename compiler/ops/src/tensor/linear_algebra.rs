@@ -39,7 +39,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::required_attr(
             "subscripts",
             AttrKind::Str,
-            "A letter per axis, operands separated by commas: `ij,jk->ik`. `...` stands for axes that broadcast.",
+            "A letter per axis, operands separated by commas: `ij,jk->ik`. `...` is any number of axes that broadcast.",
         ),
     ])
     .lowered_by(products::einsum)

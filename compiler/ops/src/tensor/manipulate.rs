@@ -22,7 +22,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::required_attr(
                 "axis",
                 AttrKind::Ints,
-                "Where the new axes stand in the result; negative ones count from its end.",
+                "The indices of the new axes in the result; negative ones count from its end.",
             ),
         ])
         .computed_as(Compute::View("x"))

@@ -63,7 +63,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::operand("on_value", ParamKind::Prim, "The value at the index."),
             Param::operand("off_value", ParamKind::Prim, "The value elsewhere, of the dtype of `on_value`."),
             Param::required_attr("depth", AttrKind::Int, "The length of the new axis, > 0."),
-            Param::int("axis", -1, "Where the new axis stands in the result."),
+            Param::int("axis", -1, "The index of the new axis in the result."),
         ])
         .lowered_by(pick::one_hot)
         .costing(Cost::PerOutput(0))

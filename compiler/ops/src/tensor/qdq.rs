@@ -14,7 +14,7 @@ use rx_ir::{Shape, StructInfo, TensorInfo};
 
 const SCALE: Param = Param::tensor("scale", "The scale: one number, or one per index of `axis`; float16 or float32.");
 const ZERO_POINT: Param =
-    Param::tensor("zero_point", "The value that stands for 0: one number, or one per index of `axis`.");
+    Param::tensor("zero_point", "The quantized value of 0: one number, or one per index of `axis`.");
 const AXIS: Param = Param::int("axis", -1, "The axis that has scales of its own.");
 
 const SMALL_FLOATS: [DType; 2] = [small(TypeCode::Float8E4M3Fn), small(TypeCode::Float8E5M2)];

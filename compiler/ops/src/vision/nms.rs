@@ -11,8 +11,8 @@ use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
 const BOXES: Param =
     Param::tensor("data", "Boxes, one per row: (batch, anchors, elements), with score, coordinates and class.");
-const SCORE_INDEX: Param = Param::int("score_index", 1, "Where in a row the score stands.");
-const ID_INDEX: Param = Param::int("id_index", 0, "Where in a row the class stands; -1 when there is none.");
+const SCORE_INDEX: Param = Param::int("score_index", 1, "The index of the score in a row.");
+const ID_INDEX: Param = Param::int("id_index", 0, "The index of the class in a row; -1 if there is none.");
 
 pub(crate) static OPERATORS: &[Schema] = &[
     Schema::new(
