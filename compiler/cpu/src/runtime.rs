@@ -46,7 +46,8 @@ macro_rules! routines {
 
 routines! {
     Acos acosf acos (x) libm::acosf(x), libm::acos(x);
-    // `libm` returns numbers for arguments slightly below 1 due to rounding; the result must be NaN.
+    // Below 1 the result must be NaN. Due to rounding, `libm` returns numbers for some negative arguments, such as
+    // -35.8022 in `float32`.
     Acosh acoshf acosh (x) if x < 1.0 { f32::NAN } else { libm::acoshf(x) }, if x < 1.0 { f64::NAN } else { libm::acosh(x) };
     Asin asinf asin (x) libm::asinf(x), libm::asin(x);
     Asinh asinhf asinh (x) libm::asinhf(x), libm::asinh(x);

@@ -86,8 +86,9 @@ impl Device {
         self.core.pool.peak()
     }
 
-    /// Returns the time that the device worked since the last call of this function, by the device's clock: the sum of
-    /// the intervals from the first launch after a wait of the host to the next wait.
+    /// Returns the time that the device worked since the last call of this function, by the device's clock. It is a sum
+    /// of intervals. An interval begins at the first launch after the host waited for the device, and ends when the
+    /// host waits again.
     pub fn busy(&self) -> Duration {
         self.core.busy.take()
     }

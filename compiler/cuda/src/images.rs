@@ -149,9 +149,9 @@ pub struct ListedResources {
     pub refused: BTreeMap<usize, NvrtcError>,
 }
 
-/// Compiles a source for an architecture, on at most as many threads as the machine has cores. `progress` is called with
-/// the number of finished parts (compiled, cached or rejected) and the number of all parts. After a rejected part, the
-/// remaining parts are skipped.
+/// Compiles a source for an architecture, on at most as many threads as the machine has cores. `progress` is called
+/// with the number of finished parts (compiled, cached or rejected) and the number of all parts. After a rejected part,
+/// the remaining parts are skipped.
 ///
 /// # Errors
 /// The errors of [`nvrtc::probe`], or that of [`nvrtc::compile`] for a part.
@@ -230,10 +230,12 @@ fn image(part: &Part, arch: u32, version: (i32, i32), cache: &ImageCache) -> Res
     Ok(Image { code, kernels: part.kernels.clone(), was_kept: false })
 }
 
-/// Recompiles a text if some of its kernels spill registers. Their launch bounds then ask for one block per
-/// multiprocessor, unless they give a minimum already. Returns the new code if it spills less in total, otherwise
-/// `cubin`. Without the bound the compiler limits the registers so that more blocks fit. Kernels that do not spill keep
-/// their limit, since fewer registers allow more blocks to run at the same time.
+/// Recompiles a text with more registers for its kernels that spill, if there are any. Returns the new code if it
+/// spills less in total, otherwise `cubin`.
+///
+/// By default, the compiler limits the registers of a kernel so that several blocks fit on a multiprocessor. In the new
+/// text, the launch bounds of each kernel that spills ask for only one block per multiprocessor, unless they give a
+/// minimum already. The other kernels keep the limit, since fewer registers allow more blocks to run at the same time.
 fn without_spills(text: &str, arch: u32, cubin: Vec<u8>) -> Vec<u8> {
     let spilling = |cubin: &[u8]| -> BTreeMap<String, u32> {
         resources::of(cubin)

@@ -191,10 +191,14 @@ impl Splitter<'_> {
         });
     }
 
-    /// Whether the host runs a loop, with its launches in each iteration. The body must consist of launches that the
-    /// host can count, at most [`MOST_LAUNCHES`] (a loop of symbolic extent counts as one iteration), and one of them
-    /// must bind a loop to blocks, or to threads by an extent that the host does not know before the loop. (Blocks
-    /// synchronize only between launches.) A loop inside one block becomes part of the kernel instead.
+    /// Whether the host runs a loop and launches the kernels of its body in each iteration. Requires:
+    ///
+    /// - The body consists of launches whose number the host can evaluate. All iterations together have at most
+    ///   [`MOST_LAUNCHES`] launches, where a loop of symbolic extent counts as one iteration.
+    /// - A launch binds a loop to blocks, since blocks synchronize only between launches; or it binds a loop to threads
+    ///   with an extent that the host does not know before the loop.
+    ///
+    /// If all launches run in one block with known extents, the loop becomes part of a kernel instead.
     fn is_of_host(&self, stmt: &Stmt) -> bool {
         let is_apart = stmt.any(&|part| match part {
             Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } => {
@@ -286,7 +290,8 @@ fn replace(expr: &Expr, values: &FxHashMap<VarId, Expr>) -> Expr {
     substitute(expr, &|var| values.get(&var).cloned())
 }
 
-/// Removes the loops of one iteration from a statement, and records the values of their variables and of renaming axes.
+/// Removes the loops of one iteration from a statement, and adds the values of their variables to `values`. For block
+/// axes whose binding is a variable or a constant ([`is_renaming`]), adds the binding.
 fn strip(func: &PrimFunc, stmt: &Stmt, values: &mut FxHashMap<VarId, Expr>) -> Stmt {
     match stmt {
         Stmt::For { var, start, extent, body, .. } if extent.as_int() == Some(1) => {

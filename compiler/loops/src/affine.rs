@@ -161,8 +161,8 @@ impl Affine {
         (self.stride(along).as_constant() == Some(1) && !self.is_opaque(along)).then_some(all)
     }
 
-    /// Whether the access traverses `outer` and `inner` as one loop: the stride of `outer` is `extent`, the extent of
-    /// `inner`, times the stride of `inner`.
+    /// Whether the access traverses `outer` and `inner` as one loop: no opaque index mentions them, and the stride of
+    /// `outer` is `extent`, the extent of `inner`, times the stride of `inner`.
     fn is_joint(&self, outer: VarId, inner: VarId, extent: &Dim) -> bool {
         !self.is_opaque(outer) && !self.is_opaque(inner) && self.stride(outer) == &self.stride(inner) * extent
     }

@@ -170,8 +170,8 @@ impl Reader<'_> {
         let (a, b) = (self.scope.integer(left)?, self.scope.integer(right)?);
         let place = self.scope.dim(&self.func.var_expr(along));
         let one = Dim::constant(1);
-        // The dim that is not negative exactly where the condition holds: `-k` for the first value, or `k - 1` for the
-        // others.
+        // The condition as `room >= 0`. If `room` is `-k`, where `k` is the loop variable, it holds only at the first
+        // value, 0. If `room` is `k - 1`, it holds at all values but the first.
         let room = match op {
             CompareOp::Eq | CompareOp::Ne => {
                 let distance = &a - &b;

@@ -295,7 +295,8 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// Emits [`Operation::Bound`] for a variable, if the program is watched and the variable is bound to a value.
+    /// Emits [`Operation::Bound`] for a variable, if the program is watched. Emits nothing for the variable `_`, for a
+    /// function, or for an expression that has an error.
     fn bound(&mut self, variable: Name, known: &Known) {
         let has_value = !matches!(known, Known::Broken | Known::Global(_) | Known::Closure(..));
         if self.lowerer.watched && has_value && variable.as_str() != "_" {

@@ -68,8 +68,8 @@ fn nest<'s>(mut stmt: &'s Stmt, loops: &mut Vec<Loop>) -> Option<&'s Block> {
 }
 
 /// Builds the statement that initializes the block's elements if one of its reduction loops is empty. Returns `None` if
-/// none can be empty, if the init, the predicate or the extent of a loop depends on the reduction loops, or if the init
-/// contains other statements.
+/// the extents of the reduction loops are positive constants, if the init, the predicate or the extent of a loop
+/// depends on the reduction loops, or if the init contains other statements.
 fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let reduced: Vec<&Expr> = reduced.map(|iter| &iter.binding).collect();

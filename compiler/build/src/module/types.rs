@@ -37,9 +37,10 @@ pub(super) fn told_by(ty: &StructInfo, known: &NameSet) -> StructInfo {
     }
 }
 
-/// Combines the known type of a value with the type of a `match_cast` of it: the shape or dtype that the cast leaves
-/// unknown is taken from `known`. For example, `R.Tensor((4,))` and `R.Tensor(ndim=1, dtype="float32")` give
-/// `R.Tensor((4,), "float32")`.
+/// Combines the known type of a value with the type of a `match_cast` of it. The shape or dtype of a tensor that the
+/// cast leaves unknown is taken from `known`, also in tuples. For example, `R.Tensor((4,))` and
+/// `R.Tensor(ndim=1, dtype="float32")` give `R.Tensor((4,), "float32")`. A cast to `R.Object` gives `known`; for all
+/// other types the result is the type of the cast.
 pub(super) fn both(known: &StructInfo, cast: &StructInfo) -> StructInfo {
     match (known, cast) {
         (StructInfo::Tuple(a), StructInfo::Tuple(b)) if a.len() == b.len() => {

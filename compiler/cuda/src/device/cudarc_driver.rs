@@ -427,10 +427,11 @@ impl Driver for CudarcDriver {
         }
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: launch.shared_bytes };
-        // SAFETY: the arguments are the parameters of the printed kernel, in order: pointers have 8 bytes; of a scalar
-        // the driver reads the low bytes, as many as its type has; the tensor maps of 128 bytes each follow. Buffers
-        // have at least the sizes that the kernel was printed for, which `Module::launch` checks. They live until the
-        // stream has completed this launch, and only this stream writes them.
+        // SAFETY: the arguments are those of the printed kernel, in its order: first the pointers and scalars, then the
+        // tensor maps. The driver reads 8 bytes for a pointer and 128 bytes for a tensor map. For a scalar it reads as
+        // many low bytes as the parameter's type has. `Module::launch` checks that the buffers have at least the sizes
+        // that the kernel was printed for. They live until the stream has completed this launch, and only this stream
+        // writes them.
         unsafe { builder.launch(config) }.map_err(refused)?;
         Ok(())
     }

@@ -101,7 +101,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { note, ..Schedule::single(1, ScatterKernel { func, threads, body }) })
 }
 
-/// Returns the number of iterations of nested loops, with an extent of 0 counted as 1; `None` if it is not a constant.
+/// Returns the number of iterations of nested loops, with an extent below 1 counted as 1. Returns `None` if an extent
+/// is not constant, or if the number does not fit `i64`.
 fn count(loops: &[Loop]) -> Option<i64> {
     loops.iter().try_fold(1i64, |all, one| all.checked_mul(one.extent.as_int()?.max(1)))
 }

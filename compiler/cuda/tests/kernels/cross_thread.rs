@@ -1,5 +1,6 @@
-//! Functions whose threads synchronize and combine values themselves, as people write them, compared with equivalent
-//! loops of one thread.
+//! Functions with loops over threads, as people write them, compared with equivalent loops of one thread. For example,
+//! their threads exchange values through shared memory, reduce values together, or exit early; some rely on barriers
+//! that the compiler inserts.
 
 use crate::case::Case;
 use crate::script;

@@ -406,8 +406,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the underlying buffer and indices of a view's element. A trace does not compute the indices in a view
-    /// that reshapes memory; there are none then.
+    /// Returns the underlying buffer of a view, and the indices of the view's element in that buffer. In a trace the
+    /// indices are empty if the view reshapes memory, since a trace does not compute them.
     pub(super) fn element(&self, view: &View, indices: Vec<Expr>) -> (BufferId, Vec<Expr>) {
         match self.is_tracing() {
             false => view.element(indices),

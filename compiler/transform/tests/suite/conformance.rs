@@ -140,7 +140,7 @@ struct Tally {
 }
 
 /// Returns the passes of a row with their arguments; `None` if rx lacks one of them, if a positional argument is or
-/// contains a Python function, or if the arguments do not match the parameters.
+/// contains a Python object ([`holds_function`]), or if the arguments do not match the parameters.
 fn steps(row: &Value) -> Option<Vec<Step>> {
     let steps = row["passes"].as_array()?.iter().map(|given| {
         let name = given["ctor"].as_str().or(given["name"].as_str())?;
@@ -155,7 +155,8 @@ fn steps(row: &Value) -> Option<Vec<Step>> {
     steps.collect()
 }
 
-/// Whether an argument is or contains a Python function.
+/// Whether an argument is or contains a Python object that the cases give only as its `repr`, such as a function, an
+/// operator or a `FusionPattern`.
 fn holds_function(argument: &Value) -> bool {
     match argument {
         Value::Object(entries) => entries.contains_key("__repr__") || entries.values().any(holds_function),

@@ -1,5 +1,6 @@
-//! The threads of a row ([`Layout`]), and the kernel that computes all stages of rows with them ([`RowsKernel`]). The
-//! rules `rows` and `columns` use both, `reduction` and `scan` only the first.
+//! - [`Layout`]: the threads that compute a row. The rules `rows`, `columns`, `reduction` and `scan` use it.
+//! - [`RowsKernel`]: the kernel in which these threads compute all stages of the rows. Only the rules `rows` and
+//!   `columns` use it.
 
 use super::super::row_pipeline::lanes::{Held, Lanes};
 use super::super::row_pipeline::print::Printer;

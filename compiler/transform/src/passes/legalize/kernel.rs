@@ -73,7 +73,8 @@ pub(super) fn call(
     }
 }
 
-/// Builds a value of type `ty` from its tensors, which `next` returns in order.
+/// Builds a value of type `ty`, which may be a nested tuple. Calls `next` once for each tensor of the type, in order.
+/// For example, for `R.Tuple(A, R.Tuple(B, C))` three calls return the tensors of types `A`, `B` and `C`.
 fn nested(ty: &StructInfo, next: &mut dyn FnMut() -> Expr) -> Result<Expr, PassError> {
     match ty {
         StructInfo::Tuple(fields) => {

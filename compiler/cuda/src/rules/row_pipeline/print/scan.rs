@@ -34,8 +34,9 @@ pub(in crate::rules) struct Scanners {
     pub(in crate::rules) width: i64,
     /// The vector width, with the integers that are assumed to be multiples of it.
     pub(in crate::rules) multiples: Multiples,
-    /// Number of neighbouring rows of a block that share the shared memory, and the C name of the thread's row among
-    /// them.
+    /// The second axis of the shared memory for the groups' values, if the groups of several neighbouring rows store
+    /// there: the number of these rows, and the CUDA expression for the index of the thread's row, such as
+    /// `threadIdx.x`.
     pub(in crate::rules) side: Option<(i64, &'static str)>,
 }
 

@@ -76,8 +76,9 @@ impl Builder<'_> {
             nest.loops.iter().filter(|one| one.kind == IterKind::Reduce).map(|one| one.var).collect();
         let is_of_row = |guard: &Expr| !over.iter().chain(&loops).any(|var| guard.uses(*var));
         let mut stores: Vec<Expr> = of_elements.iter().filter(|guard| is_of_row(guard)).cloned().collect();
-        // If the extent `n` of a loop over a reduced thread axis is not positive at run time, nothing is stored, not
-        // even the initial value: its guard `tx < n` adds the condition `n > 0`.
+        // A loop over a reduced thread axis with a symbolic extent `n` has the guard `tx < n`. If `n` is not positive
+        // at run time, the loop has no iterations, so not even the initial value may be stored. Therefore each such
+        // guard adds the condition `n > 0` to those of the store.
         stores.extend(place.guards.iter().filter_map(|guard| threads_of(guard, &over)));
         let buffers: Vec<BufferId> = reduced.iter().map(|one| one.buffer).collect();
         if !buffers.iter().all(|id| self.func.buffer(*id).scope.is_private()) {
