@@ -121,7 +121,7 @@ fn product_of_f32(product: Product<f32>) {
         }
         if m == 1 && b.column == 1 {
             let (matrix, x, y) = ((b.first.cast_const(), b.row), (a.first.cast_const(), a.column), (c.first, c.column));
-            // SAFETY: as above; the transposed product is the same.
+            // SAFETY: as above. The second iteration has the transposed product, whose matrices are in the same memory.
             return unsafe { vector::times([n, k], matrix, x, y, accumulate) };
         }
     }

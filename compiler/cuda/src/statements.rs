@@ -93,8 +93,8 @@ impl Statements {
         self.statements.iter().skip(from).any(|one| uses(&one.stmt, buffer))
     }
 
-    /// Whether the contents of a temporary after the statement at `at` survive into a later iteration of one of its
-    /// host loops, and a statement of that loop uses the temporary.
+    /// Whether a later iteration may use the contents that a temporary has after the statement at `at`. That is so if
+    /// the temporary is allocated outside one of the statement's host loops, and a statement of that loop uses it.
     pub(crate) fn use_again(&self, at: usize, temporary: BufferId) -> bool {
         let anew = self.anew.get(&temporary).map_or(&[][..], Vec::as_slice);
         let host_loops = self.statements.get(at).map_or(&[][..], |statement| &statement.host_loops);

@@ -66,9 +66,12 @@ struct Body {
     matched: NameMap<(Name, Vec<Dim>, DType)>,
     /// Names passed as `data` to a `T.decl_buffer` or `T.Buffer`, such as handles: from that name to the buffer's name.
     opened: NameMap<Name>,
-    /// Names of buffers that may be written.
+    /// Names that may be written if they are names of buffers: `A` in the store `A[i] = x` or in `T.writes(A[i])`.
+    /// Names that are used without an index, such as `A` in `f(A)` or the loop variable `i` in `A[i]`, are included,
+    /// whether they are buffers or not.
     written: NameMap<()>,
-    /// Names of buffers that may be read.
+    /// Names that may be read if they are names of buffers: `A` in the load `A[i]`, and names that are used without an
+    /// index, as for `written`.
     read: NameMap<()>,
     /// Names that are called like functions. Some of them are macros.
     called: Vec<Name>,

@@ -132,7 +132,9 @@ impl Bound<'_> {
     }
 }
 
-/// An iteration given symbolically by the ends of its loops.
+/// An iteration of the loops of a path in symbolic form, for example `i = n - 1`. Each loop is at its first or last
+/// value, as in `witness`; a loop that is not relevant is at its first. [`Corner::at`] can instead set one loop to the
+/// value at which the index is just out of range.
 struct Corner<'s, 't> {
     bound: Bound<'s>,
     start: &'s Start,

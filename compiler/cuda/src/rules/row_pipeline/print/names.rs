@@ -9,7 +9,8 @@ use rx_tir::{Expr, VarId};
 pub(super) enum Use {
     /// In the linear index of the first element of a vector: `k`.
     Place,
-    /// In the linear index of element `v` of a vector: `(k + v)`.
+    /// In the linear index of element `v` of a vector: `(k + v)` for the axis along which the vector's elements are
+    /// neighbours; the other axes have the same text as for [`Use::Place`].
     PlaceInVector,
     /// As a value, in its own dtype; `true`: of element `v` of a vector.
     Value(bool),
