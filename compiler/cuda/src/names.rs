@@ -117,6 +117,10 @@ const RESERVED: &[&str] = &[
 
 /// Functions that the text calls, without the suffix `f` of their variants for `float`, such as `expf`.
 const FUNCTIONS: &[&str] = &[
+    "atomicAdd",
+    "atomicCAS",
+    "atomicMax",
+    "atomicMin",
     "abs",
     "acos",
     "acosh",
@@ -182,10 +186,7 @@ impl Names {
 /// Whether the text uses a name itself. For example, `expf` and `atomicMax`.
 fn is_reserved(name: &str) -> bool {
     let is_function = |name: &str| FUNCTIONS.contains(&name);
-    RESERVED.contains(&name)
-        || is_function(name)
-        || name.strip_suffix('f').is_some_and(is_function)
-        || name.starts_with("atomic")
+    RESERVED.contains(&name) || is_function(name) || name.strip_suffix('f').is_some_and(is_function)
 }
 
 /// Replaces each character that is no ASCII letter, digit or `_` by `_`. The result begins with a letter, and not with
