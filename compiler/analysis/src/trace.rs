@@ -272,9 +272,9 @@ pub fn why(world: &dyn World, name: Name, segment: u32, offset: u32, line_only: 
 }
 
 /// Returns the facets of a type that are asked for.
-fn facets(ty: &StructInfo, asked: &Asked, spans: Option<&Facet>) -> Vec<Facet> {
+fn facets(ty: &StructInfo, asked: &Asked, pointed: Option<&Facet>) -> Vec<Facet> {
     let at = |path: &[usize], part| Facet { path: path.to_vec(), part };
-    match (asked, spans) {
+    match (asked, pointed) {
         (Asked::Everything, Some(facet)) => vec![facet.clone()],
         (Asked::Everything, None) => {
             let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Document document_links: operators, and diagnostic codes in comments, with the addresses of their documentation.
+//! Document links: operators, and diagnostic codes in comments, with the addresses of their documentation.
 
 use crate::call_site::operator_of;
 use rx_base::{Code, Span};
@@ -8,7 +8,7 @@ use rx_syntax::directive::{DirectiveKind, Named};
 use rx_syntax::document::ItemKind;
 use rx_syntax::{Segment, TokenKind};
 
-/// The maximal number of document_links of a document; later ones are left out.
+/// The maximal number of links of a document; later ones are left out.
 pub const MOST_LINKS: usize = 2000;
 
 /// A word with a link to its documentation.
@@ -20,7 +20,7 @@ pub struct Link {
     pub target: String,
 }
 
-/// Returns the first [`MOST_LINKS`] document_links of a file, in order.
+/// Returns the first [`MOST_LINKS`] links of a file, in order.
 pub fn document_links(view: &FileView<'_>) -> Vec<Link> {
     let document = view.document();
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ pub fn document_links(view: &FileView<'_>) -> Vec<Link> {
     found
 }
 
-/// Returns document_links for the diagnostic codes in suppression comments: `# rx: ignore[RX0651]`.
+/// Returns links for the diagnostic codes in suppression comments: `# rx: ignore[RX0651]`.
 fn codes(segment: &Segment) -> Vec<Link> {
     let named = segment.directives().iter().filter_map(|directive| match &directive.kind {
         DirectiveKind::Ignore(Named::Codes(codes)) | DirectiveKind::IgnoreFile(Named::Codes(codes)) => Some(codes),
@@ -55,7 +55,7 @@ fn codes(segment: &Segment) -> Vec<Link> {
     named.flatten().filter_map(link).collect()
 }
 
-/// Adds document_links for the dotted names that refer to an operator: `R.nn.relu`.
+/// Adds links for the dotted names that refer to an operator: `R.nn.relu`.
 fn operators(view: &FileView<'_>, item: usize, segment: &Segment, found: &mut Vec<Link>) {
     let Some(context) = view.context(item) else { return };
     let tokens = &segment.tree().tokens;

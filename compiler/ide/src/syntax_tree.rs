@@ -53,7 +53,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn line(&mut self, depth: usize, subject: &str, place: Span, more: &str) {
+    fn line(&mut self, depth: usize, label: &str, place: Span, more: &str) {
         let position = |offset: u32| {
             let (line, column) = self.view.document().line_column(offset as usize, Encoding::Utf32);
             format!("{}:{}", line + 1, column + 1)
@@ -61,7 +61,7 @@ impl Writer<'_> {
         let (start, end) = (position(place.start), position(place.end));
         self.lines += 1;
         // Writing to a `String` cannot fail.
-        let _ = writeln!(self.text, "{:1$}{subject} {start}-{end}{more}", "", 2 * depth);
+        let _ = writeln!(self.text, "{:1$}{label} {start}-{end}{more}", "", 2 * depth);
     }
 
     /// Writes the trees of a segment. Returns `false` when the output is too long.

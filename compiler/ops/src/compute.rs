@@ -33,7 +33,7 @@ pub enum Compute {
     /// (`ccl`) is in this class because rx executes one worker (`num_workers` is 1).
     Identity(&'static str),
     /// At run time, by the runtime's function with the operator's name. For operators whose output shape or control
-    /// traits depends on values, and for operators with side effects.
+    /// flow depends on values, and for operators with side effects.
     Host,
 }
 

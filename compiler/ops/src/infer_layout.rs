@@ -9,7 +9,8 @@
 //! Requires: the operands' types stay those of the original program, with axes called A, B, C, ….
 //! Guarantees: the changed call computes the same elements in the layouts that the rule returns.
 //! Reference: TVM's `FRelaxInferLayout`, src/relax/transform/infer_layout_utils.h. An operator's rule is part of its
-//! [`Traits`](crate::Traits). This module defines the input and output of rules, and the rules that many operators share.
+//! [`Traits`](crate::Traits). This module defines the input and output of rules, and the rules that many operators
+//! share.
 
 use crate::axes::normalize_axis;
 use crate::call::CallInfo;

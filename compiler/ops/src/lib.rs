@@ -4,8 +4,8 @@
 //! An operator family is a file. It lists its operators in a table of [`Schema`]s, followed by their rules. Argument
 //! checks, completion, hover and the documentation pages are derived from the schemas.
 //!
-//! - [`compute`]: lowers a call to loops. [`traits`]: facts about a result's values ([`values`]), index operands, and the
-//!   layout rule ([`infer_layout`]). [`cost`]: counts operations and bytes.
+//! - [`compute`]: lowers a call to loops. [`traits`]: facts about a result's values ([`values`]), index operands, and
+//!   the layout rule ([`infer_layout`]). [`cost`]: counts operations and bytes.
 //! - [`classic`]: parameter names and orders of old TVM releases, bound to the current ones. No rule has to handle
 //!   them.
 //! - [`provenance`] and `suggestion`: explain a type and suggest an attribute. They run the struct-info rule on changed

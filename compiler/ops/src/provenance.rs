@@ -248,8 +248,8 @@ impl Probe<'_> {
         }
     }
 
-    /// Sets all `perturbations` to a marker value for `fact` and runs the rule. Returns the value of the target and whether the
-    /// marker occurs in it.
+    /// Sets all `perturbations` to a marker value for `fact` and runs the rule. Returns the value of the target and
+    /// whether the marker occurs in it.
     fn marked(&mut self, perturbations: &[&Perturbation], fact: &Fact) -> (Option<Fact>, bool) {
         for mark in marks(fact) {
             perturbations.iter().for_each(|(input, _)| self.set(input, &mark));
@@ -289,8 +289,8 @@ impl Probe<'_> {
         sources
     }
 
-    /// Finds the perturbations that can only change together with `first`. Returns them and whether their change affects the
-    /// target.
+    /// Finds the perturbations that can only change together with `first`. Returns them and whether their change
+    /// affects the target.
     fn group_of<'k>(&mut self, first: &'k Perturbation, stuck: &[&'k Perturbation]) -> (Vec<&'k Perturbation>, bool) {
         let equal: Vec<&Perturbation> =
             stuck.iter().copied().filter(|other| *other != first && other.1 == first.1).collect();

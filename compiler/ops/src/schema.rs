@@ -1,4 +1,4 @@
-//! The schema of an operator: its parameters, documentation, cost, and its inference, compute and data-traits rules.
+//! The schema of an operator: its parameters, documentation, cost, and its inference, compute and data-flow rules.
 //! Every operator family lists its operators in tables of [`Schema`]s; argument checks, completion, hover and the
 //! documentation pages read them.
 
@@ -120,7 +120,7 @@ impl Schema {
         Schema { compute: Some(compute), ..self }
     }
 
-    /// Returns the operator with these data-traits rules.
+    /// Returns the operator with these data-flow rules.
     pub(crate) const fn with_traits(self, traits: Traits) -> Schema {
         Schema { traits, ..self }
     }

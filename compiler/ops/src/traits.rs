@@ -1,4 +1,4 @@
-//! The data-traits description of an operator: facts about its result's values, the operands that are indices and the
+//! The data-flow traits of an operator: facts about its result's values, the operands that are indices and the
 //! axes that they index, and its layout rule.
 
 use crate::arguments::MAX_WRITTEN_RANK;
@@ -12,7 +12,7 @@ use rx_ir::StructInfo;
 /// A rule that reports diagnostics about a call from the known values of its operands.
 pub type FindingsRule = fn(&ValueCall<'_>) -> Vec<Diagnostic<ParamPlace>>;
 
-/// The data-traits rules of an operator, as part of its schema.
+/// The data-flow rules of an operator, as part of its schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
     /// The operand (a tensor or a tuple of tensors) that supplies all elements of the result. Elements may be moved,

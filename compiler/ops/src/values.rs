@@ -1,9 +1,9 @@
 //! Value analysis: derives facts about the elements of an operator's result (exact elements or a range) from facts
 //! about its operands, before the program runs.
 //!
-//! A [`ValueRule`] is part of the operator's [`Traits`](crate::Traits), next to its struct-info rule. For example, `take`
-//! with the constant indices `[0, 7]` on an axis of extent 5 is reported, because the elements of the indices are
-//! known. Rules assume that floats are not NaN: a program does not intend to convert a NaN to an index.
+//! A [`ValueRule`] is part of the operator's [`Traits`](crate::Traits), next to its struct-info rule. For example,
+//! `take` with the constant indices `[0, 7]` on an axis of extent 5 is reported, because the elements of the indices
+//! are known. Rules assume that floats are not NaN: a program does not intend to convert a NaN to an index.
 
 mod check;
 mod describe;

@@ -159,7 +159,7 @@ impl Writer {
     fn words(&mut self, key: &SegmentKey, words: &[SemanticWord]) {
         let text = key.segment().text();
         let ascii = key.segment().is_ascii();
-        // The line and column of the last token. PositionScope the first token of this segment, the last token is in an
+        // The line and column of the last token. Before the first token of this segment, the last token is in an
         // earlier segment.
         let (mut line, mut line_start) = (0u32, 0usize);
         let (mut last_line, mut last_column) = (None, 0u32);

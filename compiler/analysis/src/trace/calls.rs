@@ -74,10 +74,10 @@ impl Tracer<'_> {
                 None => Next::End(Step { kind: StepKind::Unknown, ..step }),
             },
             Input::Attribute { param, element } => {
-                let spans = segment
+                let argument = segment
                     .and_then(|segment| spans::argument_span(&segment, cursor.expr.span, schema, *param, *element));
                 step.kind = StepKind::Attribute;
-                if let Some(span) = spans {
+                if let Some(span) = argument {
                     step.place = self.place(&cursor.site, span);
                 }
                 Next::End(step)
@@ -329,7 +329,7 @@ fn end_words(end: &Step) -> String {
         (StepKind::OutTy, _) => "declared by the call".to_owned(),
         (StepKind::Annotation, _) => "annotation".to_owned(),
         (StepKind::Declared, _) => "declared return type".to_owned(),
-        (StepKind::Literal | StepKind::Symbol, _) => "spans in the text".to_owned(),
+        (StepKind::Literal | StepKind::Symbol, _) => "written in the text".to_owned(),
         _ => "of unknown origin".to_owned(),
     }
 }

@@ -129,7 +129,7 @@ impl<'w> Tracer<'w> {
                     // INVARIANT: `at` is less than the length.
                     Next::Silent(Cursor { expr: items[*at].clone(), facet, site: site.clone(), bound: None })
                 }
-                _ => Next::End(self.end(cursor, StepKind::Literal, "a tuple spans here".to_owned())),
+                _ => Next::End(self.end(cursor, StepKind::Literal, "a tuple written here".to_owned())),
             },
             ExprKind::TupleGet(inner, at) => {
                 let mut path = vec![*at];
@@ -155,7 +155,7 @@ impl<'w> Tracer<'w> {
             ExprKind::Call(_) | ExprKind::Error => {
                 Next::End(self.end(cursor, StepKind::Unknown, "this could not be understood".into()))
             }
-            _ => Next::End(self.end(cursor, StepKind::Literal, format!("spans here: {}", expr.ty))),
+            _ => Next::End(self.end(cursor, StepKind::Literal, format!("written here: {}", expr.ty))),
         }
     }
 
@@ -362,7 +362,7 @@ impl<'w> Tracer<'w> {
     }
 
     fn literal(&mut self, cursor: &Cursor) -> Next {
-        let step = self.step(cursor, StepKind::Literal, "spans here".to_owned());
+        let step = self.step(cursor, StepKind::Literal, "written here".to_owned());
         match self.symbol_of(cursor) {
             Some(symbol) => self.symbol(cursor, symbol, step),
             None => Next::End(step),
