@@ -10,7 +10,7 @@ mod unify;
 use super::{Axis, Carried, Combine, Kind, Read, Stage, Stages, Target};
 use crate::rules::{Declined, Task};
 use parts::{Part, parts};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_loops::affine::join;
@@ -148,8 +148,6 @@ struct Builder<'f> {
     reads: Vec<Read>,
     /// Elements that remain loads: under a condition, or at an index that a stage computes.
     others: Vec<Affine>,
-    /// The stages that a later stage overwrites, which are not stored.
-    overwritten: Vec<usize>,
     /// Maps the variables of a tuple reduction's sides to those of its stages so far.
     sides: FxHashMap<VarId, VarId>,
 }
@@ -170,27 +168,20 @@ impl<'f> Builder<'f> {
             stages: Vec::new(),
             reads: Vec::new(),
             others: Vec::new(),
-            overwritten: Vec::new(),
             sides: FxHashMap::default(),
         }
     }
 
     /// Returns the current lengths, for [`Builder::go_back`].
-    fn mark(&self) -> [usize; 4] {
-        [self.stages.len(), self.reads.len(), self.others.len(), self.overwritten.len()]
+    fn mark(&self) -> (usize, usize, usize) {
+        (self.stages.len(), self.reads.len(), self.others.len())
     }
 
-    /// Removes the stages, reads and other loads that were added since a mark. Stages that only they overwrote are
-    /// stored again.
-    fn go_back(&mut self, [stages, reads, others, overwritten]: [usize; 4]) {
+    /// Removes the stages, reads and other loads that were added since a mark.
+    fn go_back(&mut self, (stages, reads, others): (usize, usize, usize)) {
         self.stages.truncate(stages);
         self.reads.truncate(reads);
         self.others.truncate(others);
-        for at in self.overwritten.drain(overwritten..) {
-            if let Some(stage) = self.stages.get_mut(at) {
-                stage.target.is_stored = true;
-            }
-        }
     }
 
     /// Adds the stages of one store and of its let values.
@@ -222,17 +213,9 @@ impl<'f> Builder<'f> {
         if self.reads.iter().any(|read| before(&read.element)) || self.others.iter().any(before) {
             return Err(elsewhere);
         }
-        for (at, stage) in self.stages.iter_mut().enumerate() {
-            if stage.target.element.buffer != part.buffer {
-                continue;
-            }
-            if stage.target.element != target {
-                return Err(elsewhere);
-            }
-            // A later store overwrites the element.
-            if std::mem::take(&mut stage.target.is_stored) {
-                self.overwritten.push(at);
-            }
+        let is_elsewhere = |stage: &Stage| stage.target.element.buffer == part.buffer && stage.target.element != target;
+        if self.stages.iter().any(is_elsewhere) {
+            return Err(elsewhere);
         }
         // A let value is a stage like the value of an earlier statement, but it is never in memory.
         let kind = if matches!(part.kind, Kind::Row) { Kind::Row } else { Kind::Element };
@@ -401,6 +384,11 @@ impl<'f> Builder<'f> {
         let columns: Vec<Axis> = columns.into_iter().map(axis).collect::<Option<_>>().ok_or_else(unwritable)?;
         for read in &mut self.reads {
             read.index = read.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
+        }
+        // A later store overwrites the element.
+        let mut overwritten = FxHashSet::default();
+        for stage in self.stages.iter_mut().rev().filter(|stage| stage.target.is_stored) {
+            stage.target.is_stored = overwritten.insert(stage.target.element.buffer);
         }
         let mut kept: Vec<BufferId> = Vec::new();
         for stage in &mut self.stages {

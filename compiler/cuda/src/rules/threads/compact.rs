@@ -183,7 +183,7 @@ fn region(
     for access in accesses {
         let mut moving: FxHashMap<VarId, Values> = access.loops[common..].iter().copied().collect();
         if is_shared {
-            moving.extend(launch.lanes().map(|axis| (axis.var, counted(&axis.extent))));
+            moving.extend(launch.lanes().map(|axis| (axis.var, from_zero(&axis.extent))));
         }
         for (at, index) in access.indices.iter().enumerate() {
             let simple = known.dim(index);
@@ -280,7 +280,7 @@ fn values(start: &Expr, extent: &Expr) -> Values {
 }
 
 /// Returns the values of a loop that starts at 0.
-fn counted(extent: &Expr) -> Values {
+fn from_zero(extent: &Expr) -> Values {
     values(&Expr::int(0), extent)
 }
 
@@ -324,12 +324,12 @@ impl Accesses {
             }
             Node::Reduce(cross_thread) => {
                 let depth = self.loops.len();
-                self.loops.extend(cross_thread.loops.iter().map(|one| (one.var, counted(&one.extent))));
+                self.loops.extend(cross_thread.loops.iter().map(|one| (one.var, from_zero(&one.extent))));
                 cross_thread.reduced.iter().for_each(|one| self.expr(&one.element));
                 cross_thread.counts.iter().for_each(|condition| self.expr(condition));
                 self.loops.truncate(depth);
                 let outer = cross_thread.loops.iter().filter(|one| one.kind == rx_tir::IterKind::Spatial);
-                self.loops.extend(outer.map(|one| (one.var, counted(&one.extent))));
+                self.loops.extend(outer.map(|one| (one.var, from_zero(&one.extent))));
                 cross_thread.stores.iter().for_each(|expr| self.expr(expr));
                 for one in &cross_thread.reduced {
                     self.expr(&one.init);
