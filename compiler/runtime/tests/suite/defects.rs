@@ -14,19 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The value of every symbol for random arguments, and for zeros: some programs need more rows.
 const EXTENTS: [i64; 2] = [3, 64];
 
-/// The maximal numbers of loop iterations of a program on devices other than the CPU. Longer programs only run on the
-/// CPU.
-#[derive(Clone, Copy)]
-struct Longest {
-    interpreter: u64,
-    simulated: u64,
-}
-
-/// The limits of the usual sweep: a few hundred times fewer iterations than the largest convolutions need.
-const SHORT: Longest = Longest { interpreter: 1 << 24, simulated: 1 << 24 };
-
-/// The limits of the long sweep: every program runs as CUDA as well, which is compiled C++ on the host.
-const LONG: Longest = Longest { interpreter: 1 << 28, simulated: 1 << 36 };
+/// The maximal number of loop iterations on the interpreter and on simulated CUDA: a few hundred times fewer than the
+/// largest convolutions need, which only the CPU runs.
+const MOST_ITERATIONS: u64 = 1 << 24;
 
 /// A program of the corpus: its name, its text, and the kind of its defect, `-` if it is correct.
 struct Defect {
@@ -124,18 +114,19 @@ fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) ->
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn correct_programs_agree_on_all_devices() {
-    check_correct_programs(SHORT);
+    check_correct_programs(MOST_ITERATIONS);
 }
 
 /// As above with the largest convolutions. Takes minutes.
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn large_correct_programs_agree_on_all_devices() {
-    check_correct_programs(LONG);
+    check_correct_programs(1 << 36);
 }
 
-/// Runs the correct programs on all devices, with one thread for each core.
-fn check_correct_programs(longest: Longest) {
+/// Runs the correct programs on the CPU and, if they need at most `iterations` iterations, on the interpreter and on
+/// simulated CUDA, with one thread for each core.
+fn check_correct_programs(iterations: u64) {
     let Some(defects) = defects() else { return };
     let simulated = rx_cuda::simulator::compiler().is_ok();
     if !simulated {
@@ -144,7 +135,7 @@ fn check_correct_programs(longest: Longest) {
     let correct: Vec<&Defect> = defects.iter().filter(|defect| defect.kind == "-").collect();
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut table = Table { longest, simulated, ran: 0, interpreted: 0, as_cuda: 0, failed: Vec::new() };
+        let mut table = Table { iterations, simulated, ran: 0, interpreted: 0, as_cuda: 0, failed: Vec::new() };
         while let Some(defect) = correct.get(next.fetch_add(1, Ordering::Relaxed)) {
             table.add(defect);
         }
@@ -165,7 +156,8 @@ fn check_correct_programs(longest: Longest) {
 
 /// The counts of successful runs, and the failures.
 struct Table {
-    longest: Longest,
+    /// The maximal number of iterations on devices other than the CPU.
+    iterations: u64,
     /// Whether programs run as CUDA, too.
     simulated: bool,
     ran: usize,
@@ -194,15 +186,16 @@ impl Table {
         }
         let succeeded = usize::from(compiled.is_ok());
         self.ran += succeeded;
-        let mut compare = |device: &str, other: Option<Result<Vec<Tensor>, RunError>>| {
-            let Some(other) = other else { return 0 };
+        let mut compare = |device: &str, other: Result<Vec<Tensor>, RunError>| {
             self.failed.extend(same(&compiled, &other).err().map(|why| format!("{name}: {device}: {why}")));
-            succeeded
         };
-        let interpreted = short(text, Interpreter::default(), arguments, self.longest.interpreter);
-        self.interpreted += compare("the interpreter", interpreted);
-        if self.simulated {
-            self.as_cuda += compare("CUDA", short(text, Simulated::default(), arguments, self.longest.simulated));
+        if let Some(other) = short(text, Interpreter::default(), arguments, self.iterations) {
+            compare("the interpreter", other);
+            self.interpreted += succeeded;
+            if self.simulated {
+                compare("CUDA", outcome(text, Simulated::default(), arguments));
+                self.as_cuda += succeeded;
+            }
         }
         compiled.is_ok()
     }
