@@ -20,14 +20,39 @@ fn read(text: &str) -> Option<(Workspace, FileId)> {
 
 /// Runs the steps on a text and compares its public functions. Returns `None` where a pass cannot be run.
 fn verdicts(text: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
-    let (before, file) = read(text)?;
-    let mut module = before.module(before.first_module(file)).ok()?;
-    // A row has at most one step that binds parameters.
-    let bound = steps.iter().find_map(|step| rx_transform::bound(&module, step));
-    for step in steps {
-        module = (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_driver::evaluate)).ok()?;
+    let checked = Checked::read(text)?;
+    checked.verdicts(&checked.made(steps)?, steps)
+}
+
+/// A text without errors, with its module.
+struct Checked {
+    workspace: Workspace,
+    file: FileId,
+    module: rx_transform::Module,
+}
+
+impl Checked {
+    /// Reads a text. Returns `None` if it has errors.
+    fn read(text: &str) -> Option<Checked> {
+        let (workspace, file) = read(text)?;
+        let module = workspace.module(workspace.first_module(file)).ok()?;
+        Some(Checked { workspace, file, module })
     }
-    compared((&before, file), &rx_transform::print(&module), bound.as_ref())
+
+    /// Runs steps and prints the result. Returns `None` if one fails.
+    fn made(&self, steps: &[Step]) -> Option<String> {
+        let run = |module, step: &Step| {
+            (step.pass.run)(module, &step.arguments.clone().with_evaluator(rx_driver::evaluate)).ok()
+        };
+        steps.iter().try_fold(self.module.clone(), run).map(|module| rx_transform::print(&module))
+    }
+
+    /// Compares the public functions with those of the text `after`, which the steps made.
+    fn verdicts(&self, after: &str, steps: &[Step]) -> Option<Vec<(String, Verdict)>> {
+        // There is at most one step that binds parameters.
+        let bound = steps.iter().find_map(|step| rx_transform::bound(&self.module, step));
+        compared((&self.workspace, self.file), after, bound.as_ref())
+    }
 }
 
 /// Compares the public functions of a file with those of another text. Returns `None` if that text has errors.
@@ -244,55 +269,28 @@ fn all_modules<'t>(texts: impl Iterator<Item = &'t String>) -> (BTreeMap<&'stati
     let is_wanted = |step: &Step| wanted.as_ref().is_none_or(|wanted| wanted == step.pass.name);
     let general: Vec<Step> = general.chain(layouts).chain(split).filter(is_wanted).collect();
     for text in texts {
-        let mut known: BTreeMap<String, Option<Checked>> = BTreeMap::new();
+        let mut known: BTreeMap<String, Option<(Checked, String)>> = BTreeMap::new();
         for step in &general {
-            let text = in_its_mode(text, step.pass.name);
-            let checked = known.entry(text).or_insert_with_key(|text| Checked::read(text));
-            let Some((checked, after)) = checked.as_ref().and_then(|checked| Some((checked, checked.changed(step)?)))
-            else {
-                continue;
-            };
-            let bound = rx_transform::bound(&checked.module, step);
-            let found = compared((&checked.workspace, checked.file), &after, bound.as_ref());
-            let count = counts.entry(step.pass.name).or_default();
-            for (function, verdict) in found.unwrap_or_default() {
+            let checked = known.entry(in_its_mode(text, step.pass.name)).or_insert_with_key(|text| {
+                let checked = Checked::read(text)?;
+                let printed = checked.made(&[])?;
+                Some((checked, printed))
+            });
+            let Some((checked, printed)) = checked else { continue };
+            let step = std::slice::from_ref(step);
+            let Some(after) = checked.made(step).filter(|after| after != printed) else { continue };
+            let pass = step[0].pass.name;
+            let count = counts.entry(pass).or_default();
+            for (function, verdict) in checked.verdicts(&after, step).unwrap_or_default() {
                 match verdict {
                     Verdict::Same(_) => count.0 += 1,
                     Verdict::NotRun(_) => count.1 += 1,
-                    Verdict::Differs(title) => {
-                        mistakes.push(format!("{}, `{function}`: {title}\n{}", step.pass.name, checked.printed))
-                    }
+                    Verdict::Differs(title) => mistakes.push(format!("{pass}, `{function}`: {title}\n{printed}")),
                 }
             }
         }
     }
     (counts, mistakes)
-}
-
-/// A text without errors, with its module.
-struct Checked {
-    workspace: Workspace,
-    file: FileId,
-    module: rx_transform::Module,
-    /// The module as it is printed.
-    printed: String,
-}
-
-impl Checked {
-    /// Reads a text. Returns `None` if it has errors.
-    fn read(text: &str) -> Option<Checked> {
-        let (workspace, file) = read(text)?;
-        let module = workspace.module(workspace.first_module(file)).ok()?;
-        let printed = rx_transform::print(&module);
-        Some(Checked { workspace, file, module, printed })
-    }
-
-    /// Runs a pass and prints its result. Returns `None` if it fails or changes nothing.
-    fn changed(&self, step: &Step) -> Option<String> {
-        let arguments = step.arguments.clone().with_evaluator(rx_driver::evaluate);
-        let made = (step.pass.run)(self.module.clone(), &arguments).ok()?;
-        Some(rx_transform::print(&made)).filter(|after| *after != self.printed)
-    }
 }
 
 const PROGRAM: &str = "\
