@@ -203,7 +203,7 @@ impl Device {
         }
         let all = |kernels: Vec<Option<KernelHandle>>| kernels.into_iter().collect::<Option<Vec<_>>>();
         let kernels = kernels.into_iter().map(all).collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Driver {
-            subject: "loading the kernels",
+            operation: "loading the kernels",
             message: "no image contains the kernel".to_owned(),
         })?;
         let cell = self.upload(&[0; CELL_BYTES])?;
@@ -254,8 +254,8 @@ impl Module {
         let fits =
             passed.len() == plan.buffers.len() && passed.iter().zip(&plan.buffers).all(|(have, need)| have >= need);
         if !fits {
-            let subject = format!("{} takes buffers of {:?} bytes, {passed:?} are passed", info.name, plan.buffers);
-            return Err(DeviceError::Buffer(subject));
+            let message = format!("{} takes buffers of {:?} bytes, {passed:?} are passed", info.name, plan.buffers);
+            return Err(DeviceError::Buffer(message));
         }
         let temporaries = plan
             .temporaries

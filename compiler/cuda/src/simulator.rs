@@ -192,8 +192,8 @@ impl Simulator {
         let passed: Vec<u64> = call.buffers.iter().map(|buffer| buffer.len() as u64).collect();
         if passed != plan.buffers {
             let wanted = &plan.buffers;
-            let subject = format!("{} takes buffers of {wanted:?} bytes, {passed:?} are passed", function.name);
-            return Err(SimulatorError::Buffer(subject));
+            let message = format!("{} takes buffers of {wanted:?} bytes, {passed:?} are passed", function.name);
+            return Err(SimulatorError::Buffer(message));
         }
         let (order, seed) = match call.order {
             Order::Ascending => (0u32, 0),

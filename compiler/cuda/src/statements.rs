@@ -28,12 +28,12 @@ use std::cell::OnceCell;
 
 /// The reason why a function cannot be printed as CUDA C.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{function} cannot be printed as CUDA: {subject}")]
+#[error("{function} cannot be printed as CUDA: {reason}")]
 pub struct Unsupported {
     /// The function.
     pub function: Name,
     /// The construct that has no form in CUDA C, or the limit that is exceeded.
-    pub subject: String,
+    pub reason: String,
 }
 
 /// A top-level statement of a function. It may depend on the statements before it and, in a host loop, on later ones of

@@ -18,7 +18,7 @@ pub(super) fn check(
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         for statement in &segment.tree().statements {
             let cursor = segment.cursor(statement);
-            let (tokens, subject) = match &statement.tree.kind {
+            let (tokens, construct) = match &statement.tree.kind {
                 StatementKind::Assign { targets, value } => {
                     let ([target], ExprKind::Call { callee, .. }) = (targets.as_slice(), &value.kind) else { continue };
                     let is_symbol = matches!(target.kind, ExprKind::Name)
@@ -34,7 +34,7 @@ pub(super) fn check(
                 },
                 _ => continue,
             };
-            let message = format!("TVM {version} does not read {subject}");
+            let message = format!("TVM {version} does not read {construct}");
             found.push(
                 Diagnostic::new(Code::TextNotParsed, ItemPlace::Segment(at, cursor.span(tokens)), message)
                     .with_note("before 0.27 a function's symbols are the strings in its header")

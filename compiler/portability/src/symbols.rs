@@ -50,7 +50,7 @@ pub(super) fn check(
             continue;
         }
         let symbol = declaration.symbol;
-        let subject = match is_prim {
+        let construct = match is_prim {
             true => format!("`{symbol}`, a symbol of the file that the header uses, is declared again"),
             false => format!("`{symbol}`, a symbol of the file that the header does not use, is declared here"),
         };
@@ -59,7 +59,7 @@ pub(super) fn check(
             Some(gone) => ("leave the declaration out".to_owned(), Some(vec![(gone, String::new())])),
             None => (format!("call it `{new}` in this function"), renamed_and_quoted(segments, symbol, &new)),
         };
-        let message = format!("TVM {version} does not read this: {subject}");
+        let message = format!("TVM {version} does not read this: {construct}");
         let diagnostic =
             Diagnostic::new(Code::SymbolicVarRedeclared, declaration.place, message).with_help(title.clone());
         found.push(match edits {

@@ -66,8 +66,8 @@ impl Reader<'_> {
         ItemPlace::Segment(self.segment, span)
     }
 
-    fn refuse(&mut self, span: Span, subject: &str, help: String, edits: Vec<(Span, String)>) {
-        let message = format!("TVM {} does not read {subject}", self.version);
+    fn refuse(&mut self, span: Span, construct: &str, help: String, edits: Vec<(Span, String)>) {
+        let message = format!("TVM {} does not read {construct}", self.version);
         let mut diagnostic = Diagnostic::new(Code::TextNotParsed, self.place(span), message).with_help(help.clone());
         if !edits.is_empty() {
             let edits = edits.into_iter().map(|(span, new)| (self.place(span), new)).collect();
@@ -156,8 +156,8 @@ impl Reader<'_> {
         let path = self.file.canonical_path(cursor.path(annotation.tokens)).unwrap_or_default();
         let Some(dtype) = path.strip_prefix("T.").filter(|name| DType::parse(name).is_some()) else { return };
         let (span, new) = (cursor.span(annotation.tokens), format!("R.Prim(\"{dtype}\")"));
-        let subject = format!("`T.{dtype}` as the type of a parameter");
-        self.refuse(span, &subject, format!("write `{new}`"), vec![(span, new)]);
+        let construct = format!("`T.{dtype}` as the type of a parameter");
+        self.refuse(span, &construct, format!("write `{new}`"), vec![(span, new)]);
     }
 
     fn called<'e>(&self, cursor: Cursor<'e>, expr: &'e Expr) -> Option<Called<'e>> {
@@ -225,8 +225,8 @@ impl Reader<'_> {
         let Some(text) = called.cursor.string_value(value) else { return };
         let span = called.cursor.span(value.tokens);
         let new = format!("float(\"{text}\")");
-        let subject = format!("`R.const(\"{text}\")`, though it prints it: the value is a string");
-        self.refuse(span, &subject, format!("write `{new}`"), vec![(span, new)]);
+        let construct = format!("`R.const(\"{text}\")`, though it prints it: the value is a string");
+        self.refuse(span, &construct, format!("write `{new}`"), vec![(span, new)]);
     }
 
     /// Reports `R.Prim(value=n)`: since 0.26 the type of a scalar specifies only its dtype.

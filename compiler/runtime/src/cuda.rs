@@ -76,11 +76,11 @@ fn bits(value: f64, dtype: DType) -> Result<i64, RunError> {
 
 fn check_failed(fault: &rx_cuda::Fault) -> RunError {
     let site = fault.at.site;
-    let subject = match fault.at.check {
+    let fault = match fault.at.check {
         Check::Index { buffer, axis } => {
             Fault::OutOfBounds { operator: site.operator, buffer, axis, index: fault.index, extent: fault.extent }
         }
         _ => Fault::Other(fault.to_string()),
     };
-    RunError { origin: site.origin, fault: subject }
+    RunError { origin: site.origin, fault }
 }

@@ -134,8 +134,8 @@ impl Dump<'_> {
         Ok(Dump { folder, written: 0 })
     }
 
-    fn write(&mut self, subject: &str, text: &str) -> Result<(), Failure> {
-        let path = self.folder.join(format!("{:02}-{subject}.rx", self.written));
+    fn write(&mut self, step: &str, text: &str) -> Result<(), Failure> {
+        let path = self.folder.join(format!("{:02}-{step}.rx", self.written));
         self.written += 1;
         write(text, Some(&path))
     }

@@ -201,10 +201,10 @@ fn signature_changed(pass: &str, function: Name, before: Stage<'_>, after: Stage
     let found = |File { workspace, file }: File<'_>| {
         workspace.functions(file).into_iter().find(|row| row.name == function).map(|row| row.span)
     };
-    let note = |subject: String, span| vec![Diagnostic::new(Code::SignatureChanged, span, subject)];
+    let note = |message: String, span| vec![Diagnostic::new(Code::SignatureChanged, span, message)];
     if let Some(span) = found(after.file) {
-        let subject = format!("{pass} changes the signature of `{function}`");
-        return drawn(&format!("after {pass}"), after.text, &note(subject, span));
+        let message = format!("{pass} changes the signature of `{function}`");
+        return drawn(&format!("after {pass}"), after.text, &note(message, span));
     }
     let span = found(before.file).unwrap_or_default();
     drawn(&format!("before {pass}"), before.text, &note(format!("{pass} removes `{function}`"), span))
@@ -221,8 +221,8 @@ fn said(pass: &str, (function, verdict): (Name, Verdict)) -> Result<String, Fail
             Ok(format!("{pass}: `{function}`: the values agree, the worst difference is {worst:.3e}"))
         }
         Verdict::NotRun(why) => Ok(format!("{pass}: `{function}` is not compared: {why}")),
-        Verdict::Differs(subject) => {
-            Err(Failure::program(format!("rxopt: {pass} changes the values of `{function}`: {subject}")))
+        Verdict::Differs(message) => {
+            Err(Failure::program(format!("rxopt: {pass} changes the values of `{function}`: {message}")))
         }
     }
 }

@@ -232,12 +232,12 @@ impl<'s> Reader<'s> {
                 }
             },
         };
-        fault.map_err(|subject| {
+        fault.map_err(|message| {
             let comma = if array.shape().len() == 1 { "," } else { "" };
             let shape = array.shape().iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
             let dtype = array.dtype();
             let is = format!("the array for `{path}` is {dtype} ({shape}{comma}), the parameter is {ty}");
-            Failure::Input(format!("{source}: {is}: {subject}"), self.span(at))
+            Failure::Input(format!("{source}: {is}: {message}"), self.span(at))
         })
     }
 

@@ -40,12 +40,12 @@ pub fn all_used(session: &Session, program: &Program, report: &mut Report) -> Re
     let mut unused: Vec<String> = unused.map(|(key, index)| format!("`{key}[{index}]`")).collect();
     unused.sort_unstable();
     let are = if unused.len() == 1 { "is no constant" } else { "are no constants" };
-    let subject = format!("--constants: {} {are} of the program", arrays::listed(&unused, ", "));
+    let message = format!("--constants: {} {are} of the program", arrays::listed(&unused, ", "));
     match unused.len() {
         0 => Ok(()),
-        count if count == session.constants.len() => Err(Failure::usage(subject)),
+        count if count == session.constants.len() => Err(Failure::usage(message)),
         _ => {
-            report.remark(&format!("warning: {subject}"));
+            report.remark(&format!("warning: {message}"));
             Ok(())
         }
     }

@@ -27,8 +27,8 @@ pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut 
         }
         None if args.kind_of_weights().is_some() => {
             let function = function.name;
-            let subject = format!("--weights: no function of the module prepares the weights of `{function}`");
-            return Err(Failure::usage(subject));
+            let message = format!("--weights: no function of the module prepares the weights of `{function}`");
+            return Err(Failure::usage(message));
         }
         None => false,
     };

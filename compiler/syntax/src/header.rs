@@ -15,7 +15,7 @@ fn error(code: Code, start: usize, end: usize, expected: Vec<&'static str>) -> S
 /// `def f(x: T, y T, z: U)` has three parameters, of which the second has an error.
 pub(crate) fn definition<'k>(reader: &Reader<'k>, kinds: &'k [TokenKind]) -> StatementTree {
     let wanted =
-        |at: usize, subject: &'static str| error(Code::SyntaxError, at, (at + 1).min(kinds.len()), vec![subject]);
+        |at: usize, expected: &'static str| error(Code::SyntaxError, at, (at + 1).min(kinds.len()), vec![expected]);
     let nesting_error = nesting::check(kinds);
     let balanced = nesting_error.is_none();
     let mut first_error = nesting_error;

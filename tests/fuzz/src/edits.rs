@@ -95,7 +95,7 @@ pub fn run(data: &[u8]) {
 /// Decodes an edit of `text`: the range to replace, and the new text. For example, `[0, 0x80, 0, 0, 0, 0, 0]` inserts
 /// the first snippet, `(`, in the middle of the text, and `[3, 0, 0, 0, 0, 0, 0]` deletes the first line.
 fn decode(edit: &[u8; 7], text: &str) -> (Range<usize>, String) {
-    let [subject, place_high, place_low, length, from_high, from_low, snippet] = edit.map(usize::from);
+    let [kind, place_high, place_low, length, from_high, from_low, snippet] = edit.map(usize::from);
     let at = |high: usize, low: usize| text.floor_char_boundary((high << 8 | low) * text.len() / 0x10000);
     let line =
         |offset: usize| text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
@@ -107,7 +107,7 @@ fn decode(edit: &[u8; 7], text: &str) -> (Range<usize>, String) {
     let from = at(from_high, from_low);
     let snippet = || SNIPPETS[snippet % SNIPPETS.len()].to_owned();
     let piece = |range: Range<usize>| text.get(range).unwrap_or_default().to_owned();
-    match subject % 8 {
+    match kind % 8 {
         0 => (place..place, snippet()),
         1 => (place..after(place, length % 16), snippet()),
         2 => (place..after(place, length), String::new()),

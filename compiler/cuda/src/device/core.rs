@@ -43,8 +43,8 @@ impl Core {
         }
     }
 
-    /// Converts a driver error; `subject` names the operation that failed. Records the error if the device is lost.
-    pub(super) fn failed(&self, subject: &'static str, refused: DriverFailure) -> DeviceError {
+    /// Converts a driver error; `operation` is the one that failed. Records the error if the device is lost.
+    pub(super) fn failed(&self, operation: &'static str, refused: DriverFailure) -> DeviceError {
         match refused.kind {
             DriverFailureKind::Lost => {
                 let kernels = self.running.take().into();
@@ -55,7 +55,7 @@ impl Core {
                 self.is_lost(DeviceError::TooLong { kernels, limit: self.limit.get().unwrap_or_default() })
             }
             DriverFailureKind::Memory => DeviceError::Memory { bytes: 0, mem_info: self.driver.mem_info().ok() },
-            DriverFailureKind::Call => DeviceError::Driver { subject, message: refused.message },
+            DriverFailureKind::Call => DeviceError::Driver { operation, message: refused.message },
         }
     }
 

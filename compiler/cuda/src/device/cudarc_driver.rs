@@ -65,13 +65,14 @@ impl CudarcDriver {
         }
         // `cudarc` looks a function up at its first call, and panics if the driver is too old to have it.
         catch_unwind(AssertUnwindSafe(CudarcDriver::open)).unwrap_or(Err(DeviceError::Driver {
-            subject: "opening the device",
+            operation: "opening the device",
             message: "the driver lacks functions that rx calls".to_owned(),
         }))
     }
 
     fn open() -> Result<CudarcDriver, DeviceError> {
-        let failed = |subject| move |error: DriverError| DeviceError::Driver { subject, message: error.to_string() };
+        let failed =
+            |operation| move |error: DriverError| DeviceError::Driver { operation, message: error.to_string() };
         let count = match CudaContext::device_count() {
             Ok(count) => count,
             Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,

@@ -26,10 +26,10 @@ pub enum DeviceError {
         arch: u32,
     },
     /// An error of a driver call.
-    #[error("CUDA: {subject}: {message}")]
+    #[error("CUDA: {operation}: {message}")]
     Driver {
         /// The operation, such as "loading the kernels".
-        subject: &'static str,
+        operation: &'static str,
         /// The driver's message.
         message: String,
     },

@@ -72,7 +72,7 @@ pub struct Scheduled {
 /// # Errors
 /// As [`module`].
 pub fn schedule(func: &PrimFunc, target: &Target) -> Result<Scheduled, Unsupported> {
-    let unsupported = |subject| Unsupported { function: func.name, subject };
+    let unsupported = |reason| Unsupported { function: func.name, reason };
     let func = begun(func);
     let parts = statements(&func);
     let func = parts.passing_host_loops(&func);
@@ -108,10 +108,10 @@ pub fn joined(funcs: &[(&Result<Scheduled, Unsupported>, Named<'_>)]) -> Listing
                 kernels.push(module.add(scheduled, *named).kernels);
                 functions.push(Ok(std::mem::take(&mut module.kernels)));
             }
-            Err(Unsupported { subject, .. }) => {
+            Err(Unsupported { reason, .. }) => {
                 module.functions += 1;
                 kernels.push(Vec::new());
-                functions.push(Err(Unsupported { function: named.name, subject: subject.clone() }));
+                functions.push(Err(Unsupported { function: named.name, reason: reason.clone() }));
             }
         }
     }

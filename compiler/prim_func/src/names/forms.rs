@@ -146,10 +146,10 @@ impl Walk<'_> {
 
     /// Records a form or binding of the block with statements at column `indent`; returns whether it is the first of
     /// its kind in the block.
-    fn first_time(&mut self, subject: &str, indent: u32) -> bool {
-        let subject = name(subject);
-        let is_first = !self.stated.contains(&(indent, subject));
-        self.stated.push((indent, subject));
+    fn first_time(&mut self, form: &str, indent: u32) -> bool {
+        let form = name(form);
+        let is_first = !self.stated.contains(&(indent, form));
+        self.stated.push((indent, form));
         is_first
     }
 

@@ -26,12 +26,12 @@ pub struct Difference {
     /// The statement in the second document.
     pub right: String,
     /// A description of the parts that differ.
-    pub subject: String,
+    pub difference: String,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  left:  {}\n  right: {}", self.subject, self.left, self.right)
+        write!(f, "{}\n  left:  {}\n  right: {}", self.difference, self.left, self.right)
     }
 }
 
@@ -57,8 +57,8 @@ pub fn tree_eq_as(
             (Some(left), Some(right)) => left.eq(right)?,
             (left, right) => {
                 let text = |unit: Option<&Unit<'_>>| unit.map(|unit| unit.text().to_owned()).unwrap_or_default();
-                let subject = "one has a statement more".to_owned();
-                return Err(Difference { left: text(left), right: text(right), subject });
+                let difference = "one has a statement more".to_owned();
+                return Err(Difference { left: text(left), right: text(right), difference });
             }
         }
     }
@@ -180,8 +180,9 @@ impl<'u> Unit<'u> {
     }
 
     fn eq(&self, other: &Unit<'_>) -> Result<(), Difference> {
-        let differ =
-            |subject: String| Err(Difference { left: self.text().to_owned(), right: other.text().to_owned(), subject });
+        let differ = |difference: String| {
+            Err(Difference { left: self.text().to_owned(), right: other.text().to_owned(), difference })
+        };
         let (left, left_nodes, left_side) = self.reduce();
         let (right, right_nodes, right_side) = other.reduce();
         if left != right {

@@ -147,9 +147,9 @@ fn unused(like: &str, taken: &NameSet) -> Name {
     std::iter::once(name(like)).chain(numbered).find(|own| !taken.contains(own)).unwrap_or_else(|| name(like))
 }
 
-fn state(attributes: &mut Attributes, message: &str) {
-    if attributes.iter().all(|(key, _)| &**key != message) {
-        attributes.push((message.into(), Attr::Bool(true)));
+fn state(attributes: &mut Attributes, attribute: &str) {
+    if attributes.iter().all(|(key, _)| &**key != attribute) {
+        attributes.push((attribute.into(), Attr::Bool(true)));
     }
 }
 

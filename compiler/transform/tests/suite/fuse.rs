@@ -339,7 +339,7 @@ def main(x: V, y: V) -> V:
     return c",
     );
     let made = relax_of("FuseOps", &module);
-    let at = |subject: &str| made.find(subject).unwrap_or(usize::MAX);
+    let at = |text: &str| made.find(text).unwrap_or(usize::MAX);
     assert!(at("cls.add, (x, y)") < at("R.call_tir_inplace"), "{made}");
     keeps_values(&module, "main", &[&[1.0, 2.0], &[0.5, 0.5]]);
 }

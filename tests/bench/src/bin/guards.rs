@@ -118,11 +118,11 @@ fn options() -> Result<(Vec<String>, usize), String> {
 /// Returns the programs to measure: name and text of each.
 fn programs(folders: &[String]) -> Result<Vec<(String, String)>, String> {
     let mut programs: Vec<(String, String)> = Vec::new();
-    for (subject, parameters, result, call) in INDEXED {
+    for (title, parameters, result, call) in INDEXED {
         let text = format!(
             "@I.ir_module\nclass Module:\n    @R.function\n    def main({parameters}) -> {result}:\n        y: {result} = {call}\n        return y\n"
         );
-        programs.push((subject.to_owned(), text));
+        programs.push((title.to_owned(), text));
     }
     for folder in folders {
         let wrong = |error: std::io::Error| format!("{folder}: {error}");
@@ -221,17 +221,17 @@ fn main() -> ExitCode {
     };
     println!("{:<24}{:>8}{:>8}{:>12}{:>8}", "program", "kernels", "checks", "checked ms", "ratio");
     let (mut logarithms, mut failed) = (Vec::new(), false);
-    for (subject, text) in &programs {
+    for (title, text) in &programs {
         match cost(text, runs) {
             Ok(cost) => {
                 let milliseconds = cost.times[0].as_secs_f64() * 1e3;
-                println!("{subject:<24}{:>8}{:>8}{milliseconds:>12.3}{:>8.3}", cost.kernels, cost.checks, cost.ratio());
+                println!("{title:<24}{:>8}{:>8}{milliseconds:>12.3}{:>8.3}", cost.kernels, cost.checks, cost.ratio());
                 logarithms.push(cost.ratio().ln());
             }
             Err(reason) => {
-                println!("{subject:<24} not measured: {reason}");
+                println!("{title:<24} not measured: {reason}");
                 // The programs of `INDEXED` must run.
-                failed |= INDEXED.iter().any(|(own, ..)| own == subject);
+                failed |= INDEXED.iter().any(|(own, ..)| own == title);
             }
         }
     }

@@ -21,9 +21,9 @@ pub(super) struct Places<'p> {
 
 impl<'p> Places<'p> {
     pub(super) fn new(kernel: &mut Kernel<'_>, problem: &'p Problem) -> Places<'p> {
-        let mut named = |split: &IterSplit, subject: &str| {
+        let mut named = |split: &IterSplit, suffix: &str| {
             let name = problem.func.var(split.var).name;
-            kernel.fresh_name(&format!("{name}{subject}"))
+            kernel.fresh_name(&format!("{name}{suffix}"))
         };
         let batch =
             problem.batch.iter().map(|split| named(split, if split.scale > 1 { "_first" } else { "" })).collect();

@@ -147,8 +147,8 @@ fn def<'a>(
 impl<'a> Node<'a> {
     /// Reduces the node.
     pub(super) fn reduce(self, side: Side) -> Reduced<'a> {
-        let Node(subject, cursor, spot) = self;
-        match subject {
+        let Node(difference, cursor, spot) = self;
+        match difference {
             NodeKind::Label(label) => (label, Vec::new()),
             NodeKind::Inputs(inputs) => {
                 let element = |input| Node(NodeKind::Expr(prim_value(input, cursor).unwrap_or(input)), cursor, spot);
@@ -290,7 +290,7 @@ fn call<'a>(callee: &'a Expr, arguments: &'a [Argument], cursor: Cursor<'a>, spo
         label.push_str(&format!(",{keyword}"));
         let value = bare(&argument.value);
         let named_dim = !keyword.is_empty() && dims(value).is_empty();
-        let subject = match &value.kind {
+        let difference = match &value.kind {
             ExprKind::Tuple(inputs) if at == 1 && side.mixed && calls_tir(&name) => NodeKind::Inputs(inputs),
             _ if holder == Some(at) && !dims(value).is_empty() => {
                 let list = matches!(value.kind, ExprKind::List(_));
@@ -306,7 +306,7 @@ fn call<'a>(callee: &'a Expr, arguments: &'a [Argument], cursor: Cursor<'a>, spo
             },
         };
         let dim = holder == Some(at) && named_dim;
-        parts.push(Node(subject, cursor, Spot { dim, ..spot }));
+        parts.push(Node(difference, cursor, Spot { dim, ..spot }));
     }
     (label, parts)
 }
