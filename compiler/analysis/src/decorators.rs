@@ -8,7 +8,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind, TokenRa
 use rx_syntax::{Cursor, Segment};
 
 /// The decorators of functions in the `R` namespace (TVM 0.27 and the classic spellings).
-pub const OF_RELAX: &[&str] = &["function", "macro"];
+const OF_RELAX: &[&str] = &["function", "macro"];
 /// The decorators of functions in the `T` namespace.
 const OF_TIR: &[&str] = &["prim_func", "macro", "inline", "jit", "meta_class", "constexpr"];
 /// The decorators of functions and modules in the `I` namespace.
@@ -17,6 +17,26 @@ pub const OF_IR: &[&str] = &["pyfunc", "ir_module"];
 /// The keyword arguments of `@R.function` and `@T.prim_func`.
 const FUNCTION: &[&str] = &["pure", "private", "check_well_formed"];
 const PRIM_FUNC: &[&str] = &["private", "check_well_formed", "s_tir", "persistent", "is_entry"];
+
+/// Returns the decorators in a namespace, the most usual one first.
+pub fn members(namespace: Namespace) -> &'static [&'static str] {
+    match namespace {
+        Namespace::Relax => OF_RELAX,
+        Namespace::Tir => OF_TIR,
+        Namespace::Ir => OF_IR,
+    }
+}
+
+/// Returns the keyword arguments of a decorator; `None` for one whose arguments are not checked.
+pub fn keywords(namespace: Namespace, decorator: &str) -> Option<&'static [&'static str]> {
+    match (namespace, decorator) {
+        (Namespace::Relax, "function") => Some(FUNCTION),
+        (Namespace::Tir, "prim_func") => Some(PRIM_FUNC),
+        (_, "macro") => Some(&["hygienic"]),
+        (_, "inline") => Some(&[]),
+        _ => None,
+    }
+}
 
 /// Reports unknown decorators, unknown or repeated keywords of decorators, and functions without a decorator. `head`
 /// is the first segment of an item.
@@ -80,12 +100,8 @@ pub(crate) fn decorator_mistakes<P: Clone>(
     };
     let source = cursor.path(callee.tokens);
     let Some((head, member)) = source.split_once('.') else { return Vec::new() };
-    let (members, keywords): (&[&str], &[&str]) = match file.namespace(head) {
-        Some(Namespace::Relax) => (OF_RELAX, FUNCTION),
-        Some(Namespace::Tir) => (OF_TIR, PRIM_FUNC),
-        Some(Namespace::Ir) => (OF_IR, &[]),
-        None => return Vec::new(),
-    };
+    let Some(namespace) = file.namespace(head) else { return Vec::new() };
+    let members = members(namespace);
     if !members.contains(&member) {
         let place = at(cursor.span(callee.tokens));
         let message = format!("`{source}` decorates no function");
@@ -95,11 +111,9 @@ pub(crate) fn decorator_mistakes<P: Clone>(
         let diagnostic = Diagnostic::new(Code::UnsupportedConstruct, place, message);
         return vec![suggest_in_place(diagnostic, Some(&meant))];
     }
-    match member {
-        "function" | "prim_func" => unknown_keywords(cursor, source, arguments, keywords, at),
-        "macro" => unknown_keywords(cursor, source, arguments, &["hygienic"], at),
-        "inline" => unknown_keywords(cursor, source, arguments, &[], at),
-        _ => Vec::new(),
+    match keywords(namespace, member) {
+        Some(keywords) => unknown_keywords(cursor, source, arguments, keywords, at),
+        None => Vec::new(),
     }
 }
 

@@ -68,6 +68,7 @@ mod values;
 pub use annotate::return_place;
 pub(crate) use bound_call::current_keyword;
 pub use call::signature_text;
+pub use forms::{Form, FormParam, form};
 pub(crate) use header::{elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;
 pub use namespace::special_forms;

@@ -3,7 +3,7 @@
 //! For queries of the language server. A name is looked up only when it is asked for, so the cost of an answer does
 //! not grow with the length of the function.
 
-use crate::elaborate::{BlockState, SegmentResult, elaborate};
+use crate::elaborate::{BlockState, Row, RowKind, SegmentResult, elaborate};
 use crate::entry::{Entry, Outer};
 use crate::function::FunctionCheck;
 use rx_base::Name;
@@ -19,6 +19,8 @@ pub struct PositionScope<'a> {
     results: &'a [Arc<SegmentResult>],
     segment: usize,
     offset: u32,
+    /// The variables of the `if` branches and nested functions that are open at the position, nearest first.
+    open: Vec<&'a Row>,
     signatures: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
     found: RefCell<NameMap<Option<Entry>>>,
 }
@@ -32,7 +34,16 @@ impl<'a> PositionScope<'a> {
         offset: u32,
         signatures: &'a dyn Fn(Name) -> Option<Arc<Signature>>,
     ) -> PositionScope<'a> {
-        PositionScope { results: &check.segments, segment, offset, signatures, found: RefCell::default() }
+        let results = &check.segments;
+        PositionScope { results, segment, offset, open: Vec::new(), signatures, found: RefCell::default() }
+    }
+
+    /// Adds the variables of the branches and nested functions of `segment`, the text of the segment, that are open at
+    /// the position.
+    #[must_use]
+    pub fn with_open_blocks(mut self, segment: &Segment) -> PositionScope<'a> {
+        self.open = self.results.get(self.segment).map(|own| open_rows(segment, own, self.offset)).unwrap_or_default();
+        self
     }
 
     /// Returns the blocks that are open at the start of the segment.
@@ -42,6 +53,9 @@ impl<'a> PositionScope<'a> {
     }
 
     fn search(&self, name: Name) -> Option<Entry> {
+        if let Some(row) = self.open.iter().find(|row| row.name == name) {
+            return Some(Entry::value(row.ty.clone()));
+        }
         let own = self.results.get(self.segment)?;
         let defined_here = own
             .exports
@@ -58,6 +72,43 @@ impl<'a> PositionScope<'a> {
         let exports = earlier.iter().rev().flat_map(|result| result.exports.iter().rev());
         exports.into_iter().find(|export| export.name == name).map(|export| export.entry.clone())
     }
+}
+
+/// Returns the variables bound before byte `offset` of a segment in the `if` branches and nested functions that are open
+/// there, nearest first. For example, at `|` these are `b` and `a`:
+///
+/// ```text
+/// if c:
+///     a = R.abs(x)
+///     if d:
+///         e = R.exp(a)
+///     else:
+///         b = R.log(a)
+///         y = R.add(|
+/// ```
+pub fn open_rows<'r>(segment: &Segment, result: &'r SegmentResult, offset: u32) -> Vec<&'r Row> {
+    let statements = &segment.tree().statements;
+    let Some((last, begun)) = segment.statement_before(offset) else { return Vec::new() };
+    let after = segment.text().get(begun.span.end as usize..offset as usize).unwrap_or_default();
+    // On a new line, the column of the position decides which blocks are open.
+    let new_line = after.rsplit_once(['\n', '\r']).map(|(_, line)| line.chars().take_while(|it| *it == ' ').count());
+    let mut indent = new_line.and_then(|column| u32::try_from(column).ok()).unwrap_or(begun.indent);
+    let until = if new_line.is_some() { last + 1 } else { last };
+    let outermost = statements.first().map_or(0, |first| first.indent);
+    let mut found = Vec::new();
+    for (at, statement) in statements.iter().enumerate().take(until).rev() {
+        let is_header = statement.indent < indent;
+        if statement.indent > indent || (statement.indent == outermost && !is_header) {
+            continue;
+        }
+        indent = statement.indent;
+        let of_statement = |row: &&Row| {
+            let kind = if is_header { RowKind::Param } else { RowKind::Binding };
+            row.statement as usize == at && row.kind == kind
+        };
+        found.extend(result.rows.iter().filter(of_statement));
+    }
+    found
 }
 
 impl Outer for PositionScope<'_> {

@@ -13,6 +13,7 @@ use rx_analysis::{Entry, Outer};
 use rx_base::{Name, Span};
 use rx_context::{FileContext, ItemPlace};
 use rx_ir::Signature;
+use rx_syntax::Segment;
 use rx_syntax::document::Document;
 use std::sync::Arc;
 
@@ -109,13 +110,20 @@ impl<'a> FileView<'a> {
     ) -> Option<SegmentResult> {
         let (check, context) = (self.check(item)?, self.context(item)?);
         let signatures = |name| self.signature_of(item, name);
-        Some(suppose(statements, &PositionScope::new(&check, segment, offset, &signatures), dataflow, &context))
+        let scope =
+            PositionScope::new(&check, segment, offset, &signatures).with_open_blocks(self.segment(item, segment)?);
+        Some(suppose(statements, &scope, dataflow, &context))
+    }
+
+    fn segment(&self, item: usize, segment: usize) -> Option<&'a Segment> {
+        Some(self.document.items().get(item)?.segments.get(segment)?)
     }
 
     /// Looks up a variable as visible at byte `offset` of a segment of a Relax function.
     pub fn entry(&self, item: usize, segment: usize, offset: u32, name: Name) -> Option<Entry> {
         let check = self.check(item)?;
-        PositionScope::new(&check, segment, offset, &|_| None).lookup(name)
+        let scope = PositionScope::new(&check, segment, offset, &|_| None);
+        scope.with_open_blocks(self.segment(item, segment)?).lookup(name)
     }
 
     /// Converts a place of an item to bytes of the file.

@@ -2,6 +2,7 @@
 //!
 //! It is found by its brackets, not in the syntax tree, because an incomplete call has no tree yet.
 
+use rx_analysis::elaborate::{Form, form};
 use rx_base::Span;
 use rx_base::name::name;
 use rx_context::Namespace;
@@ -60,6 +61,26 @@ impl<'a> CallSite<'a> {
         operator_of(view, self.location.item, &self.callee)
     }
 
+    /// Returns the type or other form of `R` that is called.
+    pub(crate) fn form(&self, view: &FileView<'_>) -> Option<&'static Form> {
+        let (head, rest) = self.callee.split_once('.')?;
+        let relax = view.context(self.location.item)?.namespace(head) == Some(Namespace::Relax);
+        relax.then(|| form(rest)).flatten()
+    }
+
+    /// Returns the index of the parameter of a form that the active argument is passed for.
+    pub(crate) fn form_param(&self, form: &Form) -> Option<usize> {
+        match self.arguments.get(self.active).and_then(|argument| argument.keyword) {
+            Some(keyword) => form.position(keyword),
+            None => Some(self.position_of_active()).filter(|position| *position < form.params.len()),
+        }
+    }
+
+    /// Returns the number of positional arguments before the active one.
+    fn position_of_active(&self) -> usize {
+        self.arguments.iter().take(self.active).filter(|argument| argument.keyword.is_none()).count()
+    }
+
     /// Returns the function of `T` that is called.
     pub(crate) fn tir_function(&self, view: &FileView<'_>) -> Option<&'static Function<'static>> {
         let (head, function) = self.callee.split_once('.')?;
@@ -86,24 +107,24 @@ impl<'a> CallSite<'a> {
         let index = match self.arguments.get(self.active).and_then(|argument| argument.keyword) {
             Some(keyword) => params.iter().position(|param| param.name == keyword)?,
             None => {
-                let before = self.arguments.iter().take(self.active);
-                let position = before.filter(|argument| argument.keyword.is_none()).count();
-                let variadic = params.iter().position(|param| param.kind == ParamKind::Variadic);
+                let position = self.position_of_active();
+                let variadic = variadic_of(schema);
                 variadic.map_or(position, |variadic| position.min(variadic))
             }
         };
         params.get(index).map(|param| (index, param))
     }
 
-    /// Whether an argument other than the active one is passed for a parameter.
-    pub(crate) fn passes(&self, index: usize, param: &str) -> bool {
+    /// Whether an argument other than the active one is passed for the parameter with this index and name. Positional
+    /// arguments from index `variadic` on are passed for the variadic parameter there.
+    pub(crate) fn passes(&self, index: usize, param: &str, variadic: Option<usize>) -> bool {
         let mut positional = 0;
         for (at, argument) in self.arguments.iter().enumerate() {
             let given = match argument.keyword {
                 Some(keyword) => keyword == param,
                 None => {
                     positional += 1;
-                    positional - 1 == index
+                    variadic.map_or(positional - 1, |variadic| variadic.min(positional - 1)) == index
                 }
             };
             if given && at != self.active {
@@ -112,6 +133,11 @@ impl<'a> CallSite<'a> {
         }
         false
     }
+}
+
+/// Returns the index of the variadic parameter of an operator.
+pub(crate) fn variadic_of(schema: &Schema) -> Option<usize> {
+    schema.params.iter().position(|param| param.kind == ParamKind::Variadic)
 }
 
 /// Returns the operator that `path` refers to in item `item`.

@@ -4,9 +4,12 @@
 //! incomplete. In a long function only the nearest variables are offered, and the list is marked as incomplete.
 
 mod call;
+mod decorator;
 mod member;
 mod names;
+mod prim_names;
 mod statement;
+mod uses;
 
 use crate::call_site::CallSite;
 use crate::schema_text;
@@ -42,6 +45,8 @@ pub struct Completion {
     pub replace: Span,
     /// The sort group: completions of a lower group come first.
     pub group: u8,
+    /// The rank within the group: completions of a lower rank come first.
+    pub rank: u32,
     /// Whether the file's dialect has a newer spelling of it.
     pub deprecated: bool,
     /// The subject of its documentation, if it has any.
@@ -97,7 +102,9 @@ pub fn completion_doc(view: &FileView<'_>, item: usize, subject: &Subject) -> Op
 pub fn completions(view: &FileView<'_>, offset: usize, snippets: bool) -> Completions {
     let Some(mut list) = List::at(view, offset, snippets) else { return Completions::default() };
     list.fill();
-    list.found.items.sort_by_key(|item| item.group);
+    let prefix = list.prefix;
+    let differs_in_case = |label: &str| !label.trim_start_matches(['"', '@']).starts_with(prefix);
+    list.found.items.sort_by_cached_key(|item| (item.group, differs_in_case(&item.label), item.rank));
     list.found
 }
 
@@ -152,10 +159,16 @@ impl<'a, 'v> List<'a, 'v> {
             return;
         }
         if !self.path.is_empty() {
+            if self.is_decorator() {
+                return self.decorators_of_namespace();
+            }
             return self.members(site.as_ref());
         }
         if self.before_path().ends_with('.') {
             return;
+        }
+        if self.is_decorator() {
+            return self.decorators();
         }
         match &site {
             Some(site) => self.in_call(site),
@@ -173,6 +186,11 @@ impl<'a, 'v> List<'a, 'v> {
         let until = (self.at as usize).saturating_sub(length);
         let before = text.get(..until).unwrap_or_default();
         before.rsplit(['\n', '\r']).next().unwrap_or_default()
+    }
+
+    /// Whether the dotted name at the position is a decorator: the line has only an `@` before it.
+    fn is_decorator(&self) -> bool {
+        self.before_path().trim_start() == "@"
     }
 
     fn begins_statement(&self) -> bool {
@@ -224,6 +242,7 @@ impl<'a, 'v> List<'a, 'v> {
             snippet: false,
             replace: self.replace,
             group,
+            rank: 0,
             deprecated: false,
             subject: None,
         };

@@ -21,7 +21,7 @@ pub struct SignatureHelp {
     pub doc: String,
 }
 
-/// Returns the signature of the operator or function whose parentheses contain the byte at `offset`.
+/// Returns the signature of the operator, type or function whose parentheses contain the byte at `offset`.
 pub fn signature_help(view: &FileView<'_>, offset: usize) -> Option<SignatureHelp> {
     let site = CallSite::at(view, offset)?;
     if let Some(schema) = site.operator(view) {
@@ -32,6 +32,10 @@ pub fn signature_help(view: &FileView<'_>, offset: usize) -> Option<SignatureHel
         }
         let active = site.param(schema).map(|(index, _)| index);
         return Some(assembled(&format!("R.{}", schema.name), params, "", active, doc));
+    }
+    if let Some(form) = site.form(view) {
+        let params = form.params.iter().map(|param| (param.text(), param.doc.to_owned())).collect();
+        return Some(assembled(&format!("R.{}", form.name), params, "", site.form_param(form), form.doc.to_owned()));
     }
     if let Some(called) = site.tir_function(view) {
         return Some(of_tir(&site, called));

@@ -1,6 +1,7 @@
 //! Arguments of type expressions, by position or by keyword: `R.Tensor((2, 3), dtype="float32")`.
 
 use super::checker::Checker;
+use super::forms::Form;
 use crate::entry::mistake;
 use rx_base::Code;
 use rx_base::edit_distance::nearest;
@@ -9,17 +10,17 @@ use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenIndex, TokenRange};
 
 impl Checker<'_> {
-    /// Returns the argument `wanted` of a type whose parameters are `order`. If it is the first parameter, also
+    /// Returns the argument `wanted` of a type with the parameters of `form`. If it is the first parameter, also
     /// reports unknown and repeated arguments, so that they are reported once.
     pub(super) fn type_argument<'e>(
         &mut self,
         cursor: Cursor<'_>,
         arguments: &'e [Argument],
-        order: &[&str],
+        form: &Form,
         wanted: &str,
     ) -> Option<&'e Expr> {
-        if order.first() == Some(&wanted) {
-            self.check_type_arguments(cursor, arguments, order);
+        if form.position(wanted) == Some(0) {
+            self.check_type_arguments(cursor, arguments, form);
         }
         let mut positional = 0;
         let mut found = None;
@@ -28,7 +29,7 @@ impl Checker<'_> {
                 Some(keyword) => cursor.text(keyword) == wanted,
                 None => {
                     positional += 1;
-                    order.get(positional - 1) == Some(&wanted)
+                    form.position(wanted) == Some(positional - 1)
                 }
             };
             if is_wanted {
@@ -38,20 +39,20 @@ impl Checker<'_> {
         found.filter(|arg| !matches!(arg.kind, ExprKind::None))
     }
 
-    fn check_type_arguments(&mut self, cursor: Cursor<'_>, arguments: &[Argument], order: &[&str]) {
+    fn check_type_arguments(&mut self, cursor: Cursor<'_>, arguments: &[Argument], form: &Form) {
         let mut seen = Vec::new();
         for (at, argument) in arguments.iter().enumerate() {
             let before = self.diagnostics.len();
             let parameter = match argument.keyword {
                 Some(keyword) => {
                     let text = cursor.text(keyword);
-                    if !order.contains(&text) {
-                        self.unknown_type_argument(cursor, keyword, order);
+                    if form.position(text).is_none() {
+                        self.unknown_type_argument(cursor, keyword, form);
                     }
                     text
                 }
-                None => order.get(at).copied().unwrap_or_else(|| {
-                    let most = format!("a type takes {} arguments here", order.len());
+                None => form.params.get(at).map(|param| param.name).unwrap_or_else(|| {
+                    let most = format!("a type takes {} arguments here", form.params.len());
                     self.error(Code::TooManyArguments, cursor.span(argument.value.tokens), most);
                     ""
                 }),
@@ -65,11 +66,11 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown_type_argument(&mut self, cursor: Cursor<'_>, keyword: TokenIndex, order: &[&str]) {
+    fn unknown_type_argument(&mut self, cursor: Cursor<'_>, keyword: TokenIndex, form: &Form) {
         let text = cursor.text(keyword);
         let span = cursor.span(TokenRange::one(keyword));
         let message = format!("a type has no argument `{text}`");
         let diagnostic = mistake(Code::UnknownArgument, span, message);
-        self.report(suggest_in_place(diagnostic, nearest(text, order.iter().copied())));
+        self.report(suggest_in_place(diagnostic, nearest(text, form.params.iter().map(|param| param.name))));
     }
 }

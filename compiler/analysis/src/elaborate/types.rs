@@ -2,6 +2,7 @@
 
 use super::dim::is_identifier;
 use super::elaborator::Elaborator;
+use super::forms::{self, Form};
 use crate::entry::{Entry, Place, mistake, replace_fix, suggest_string};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
@@ -164,12 +165,12 @@ impl Elaborator<'_> {
     fn type_call(&mut self, cursor: Cursor<'_>, expr: &Expr, callee: &Expr, arguments: &[Argument]) -> StructInfo {
         match self.type_name(cursor, callee) {
             Some((Namespace::Relax, "Tensor")) => {
-                let order = ["shape", "dtype", "vdevice", "ndim"];
-                let mut tensor = self.tensor_type(cursor, expr, arguments, &order);
+                let form = &forms::TENSOR;
+                let mut tensor = self.tensor_type(cursor, expr, arguments, form);
                 // Unlike `R.Tensor`, the class has a default dtype (TVM python/tvm/relax/struct_info.py).
                 if tensor.dtype.is_none()
                     && self.check.type_object(cursor.path(callee.tokens)).is_some()
-                    && self.check.type_argument(cursor, arguments, &order, "dtype").is_none()
+                    && self.check.type_argument(cursor, arguments, form, "dtype").is_none()
                 {
                     tensor.dtype = Some(DType::FLOAT32);
                 }
@@ -202,14 +203,14 @@ impl Elaborator<'_> {
         }
     }
 
-    fn tensor_type(&mut self, cursor: Cursor<'_>, expr: &Expr, arguments: &[Argument], order: &[&str]) -> TensorInfo {
-        let mut shape_arg = self.check.type_argument(cursor, arguments, order, "shape");
-        let mut dtype_arg = self.check.type_argument(cursor, arguments, order, "dtype");
+    fn tensor_type(&mut self, cursor: Cursor<'_>, expr: &Expr, arguments: &[Argument], form: &Form) -> TensorInfo {
+        let mut shape_arg = self.check.type_argument(cursor, arguments, form, "shape");
+        let mut dtype_arg = self.check.type_argument(cursor, arguments, form, "dtype");
         if dtype_arg.is_none() && shape_arg.is_some_and(|arg| matches!(arg.kind, ExprKind::String)) {
             // `R.Tensor("float32", ndim=2)`: TVM reads a lone string as the dtype.
             dtype_arg = shape_arg.take();
         }
-        let ndim = self.check.type_argument(cursor, arguments, order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
+        let ndim = self.check.type_argument(cursor, arguments, form, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
         let shape = match shape_arg {
             None => Shape::of_rank(ndim),
             Some(arg) => self.tensor_shape(cursor, arg),
@@ -224,7 +225,7 @@ impl Elaborator<'_> {
         }
         let (dtype, dtype_error) = dtype_arg.map_or((None, false), |arg| self.dtype_of(cursor, arg));
         let vdevice =
-            self.check.type_argument(cursor, arguments, order, "vdevice").and_then(|arg| self.vdevice_of(cursor, arg));
+            self.check.type_argument(cursor, arguments, form, "vdevice").and_then(|arg| self.vdevice_of(cursor, arg));
         TensorInfo { shape, dtype, vdevice, dtype_error, readings: None }
     }
 
@@ -405,10 +406,10 @@ impl Elaborator<'_> {
     }
 
     fn dtensor_type(&mut self, cursor: Cursor<'_>, expr: &Expr, arguments: &[Argument]) -> StructInfo {
-        let order = ["shape", "dtype", "device_mesh", "placement", "ndim", "vdevice"];
-        let tensor = self.tensor_type(cursor, expr, arguments, &order);
+        let form = &forms::DTENSOR;
+        let tensor = self.tensor_type(cursor, expr, arguments, form);
         let mut text = |wanted| {
-            let arg = self.check.type_argument(cursor, arguments, &order, wanted);
+            let arg = self.check.type_argument(cursor, arguments, form, wanted);
             name(&arg.map_or_else(String::new, |arg| {
                 cursor.string_value(arg).map_or_else(|| cursor.source(arg.tokens).to_owned(), |text| text.into_owned())
             }))
@@ -429,53 +430,52 @@ impl Elaborator<'_> {
             },
         };
         let place =
-            self.check.type_argument(cursor, arguments, &order, "placement").map_or(expr.tokens, |arg| arg.tokens);
+            self.check.type_argument(cursor, arguments, form, "placement").map_or(expr.tokens, |arg| arg.tokens);
         self.check.error(Code::MalformedType, cursor.span(place), wrong);
         StructInfo::DTensor(Arc::new(DTensorInfo { tensor, device_mesh, placement: Placement::unknown() }))
     }
 
     fn shape_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
-        let order = ["values", "ndim"];
-        if let Some(values) = self.check.type_argument(cursor, arguments, &order, "values") {
+        let form = &forms::SHAPE;
+        if let Some(values) = self.check.type_argument(cursor, arguments, form, "values") {
             let shape = match &values.kind {
                 ExprKind::Parenthesized(inner) => Shape::known(vec![self.dim(cursor, inner)]),
                 _ => self.tensor_shape(cursor, values),
             };
             return StructInfo::Shape(shape);
         }
-        let ndim =
-            self.check.type_argument(cursor, arguments, &order, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
+        let ndim = self.check.type_argument(cursor, arguments, form, "ndim").and_then(|arg| self.ndim_of(cursor, arg));
         StructInfo::Shape(Shape::of_rank(ndim))
     }
 
     fn prim_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
-        let order = ["dtype", "value"];
+        let form = &forms::PRIM;
         let dtype = self
             .check
-            .type_argument(cursor, arguments, &order, "dtype")
+            .type_argument(cursor, arguments, form, "dtype")
             .map(|arg| self.dtype_of(cursor, arg))
             .and_then(|(dtype, _)| dtype);
-        let written = self.check.type_argument(cursor, arguments, &order, "value");
+        let written = self.check.type_argument(cursor, arguments, form, "value");
         let value = written.map(|arg| self.dim(cursor, arg));
         let dtype = dtype.or_else(|| written.map(|arg| self.symbol_dtype(cursor, arg)));
         StructInfo::Prim(PrimInfo { dtype, value })
     }
 
     fn callable_type(&mut self, cursor: Cursor<'_>, arguments: &[Argument]) -> StructInfo {
-        let order = ["params", "ret", "purity", "derive_func"];
+        let form = &forms::CALLABLE;
         let was_lenient = std::mem::replace(&mut self.lenient_symbols, true);
         self.check.push_scope(None);
         for argument in arguments {
             self.bind_symbols(cursor, &argument.value, Binds::Parameters);
         }
-        let params = self.check.type_argument(cursor, arguments, &order, "params").map(|arg| match &arg.kind {
+        let params = self.check.type_argument(cursor, arguments, form, "params").map(|arg| match &arg.kind {
             ExprKind::Tuple(types) | ExprKind::List(types) => types.iter().map(|ty| self.type_of(cursor, ty)).collect(),
             _ => vec![self.type_of(cursor, arg)],
         });
-        let ret = self.check.type_argument(cursor, arguments, &order, "ret").map(|arg| self.type_of(cursor, arg));
+        let ret = self.check.type_argument(cursor, arguments, form, "ret").map(|arg| self.type_of(cursor, arg));
         let pure = self
             .check
-            .type_argument(cursor, arguments, &order, "purity")
+            .type_argument(cursor, arguments, form, "purity")
             .map(|arg| matches!(arg.kind, ExprKind::Bool(true)));
         self.check.pop_scope();
         self.lenient_symbols = was_lenient;

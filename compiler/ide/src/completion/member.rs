@@ -1,15 +1,16 @@
 //! Completions after a dot: operators, namespaces, members of `T` and `I`, functions of the module.
 
-use super::{CompletionKind, List, Subject};
+use super::{CompletionKind, List, Subject, uses};
 use crate::call_site::CallSite;
 use crate::hover::is_module;
-use rx_analysis::decorators::{OF_IR, OF_RELAX};
+use rx_analysis::decorators::OF_IR;
 use rx_analysis::elaborate::{TYPES, special_forms};
 use rx_analysis::prelude;
 use rx_base::name::name;
 use rx_context::Namespace;
 use rx_db::{FunctionKind, declaration};
 use rx_ops::{Default, Schema};
+use rx_prim_func::functions;
 use rx_prim_func::names::members;
 use rx_syntax::dialect::{Dialect, Place, SPELLINGS};
 use rx_syntax::document::ItemKind;
@@ -23,10 +24,12 @@ impl List<'_, '_> {
         match context.namespace(head) {
             Some(Namespace::Relax) => self.operators(rest),
             Some(Namespace::Tir) if rest.is_empty() => self.tir_members(),
+            Some(Namespace::Tir) => self.tir_members_of(rest),
             Some(Namespace::Ir) if rest.is_empty() => {
                 for member in OF_IR.iter().copied().chain(prelude::members()) {
                     if self.fits(member) {
-                        self.offer(member, CompletionKind::Function, 4);
+                        let rank = uses::rank(&format!("I.{member}"));
+                        self.offer(member, CompletionKind::Function, 4).rank = rank;
                     }
                 }
             }
@@ -67,9 +70,13 @@ impl List<'_, '_> {
         }
         // The operators of inner namespaces depend on the typed prefix, so the list has to be requested again.
         self.found.incomplete |= !inner.is_empty();
-        for namespace in inner {
-            if self.fits(namespace) {
-                self.offer(namespace, CompletionKind::Namespace, 2).detail = "namespace".to_owned();
+        let path = if namespace.is_empty() { "R".to_owned() } else { format!("R.{namespace}") };
+        for inner in inner {
+            if self.fits(inner) {
+                let rank = uses::rank_of_namespace(&format!("{path}.{inner}"));
+                let completion = self.offer(inner, CompletionKind::Namespace, 2);
+                completion.detail = "namespace".to_owned();
+                completion.rank = rank;
             }
         }
         let of_namespace = |form: &&str| match form.rsplit_once('.') {
@@ -79,15 +86,19 @@ impl List<'_, '_> {
         for form in special_forms().filter(of_namespace) {
             let short = form.rsplit('.').next().unwrap_or(form);
             if self.fits(short) {
-                self.offer(short, CompletionKind::Function, 4);
+                let rank = uses::rank(&format!("R.{form}"));
+                self.offer(short, CompletionKind::Function, 2).rank = rank;
             }
         }
         if namespace.is_empty() {
-            for ty in TYPES.iter().chain(OF_RELAX).copied() {
+            for ty in TYPES {
                 if self.fits(ty) {
-                    let group = if self.in_type_place() { 1 } else { 4 };
-                    let deprecated = self.is_old(&format!("R.{ty}"));
-                    self.offer(ty, CompletionKind::Type, group).deprecated = deprecated;
+                    let group = if self.in_type_place() { 1 } else { 2 };
+                    let path = format!("R.{ty}");
+                    let deprecated = self.is_old(&path);
+                    let completion = self.offer(ty, CompletionKind::Type, group);
+                    completion.deprecated = deprecated;
+                    completion.rank = uses::rank(&path);
                 }
             }
         }
@@ -99,6 +110,7 @@ impl List<'_, '_> {
         let detail = schema.doc.split_inclusive(". ").next().unwrap_or(schema.doc).trim_end().to_owned();
         let completion = self.offer(label, CompletionKind::Operator, group);
         completion.detail = detail;
+        completion.rank = uses::rank(&format!("R.{}", schema.name));
         completion.subject = Some(Subject::Operator(schema.name.to_owned()));
         if snippets {
             let required = schema.params.iter().filter(|param| param.default == Default::Required);
@@ -112,13 +124,29 @@ impl List<'_, '_> {
     fn tir_members(&mut self) {
         for member in members::all() {
             if self.fits(member) {
-                let deprecated = self.is_old(&format!("T.{member}"));
-                self.offer(member, CompletionKind::Function, 4).deprecated = deprecated;
+                let path = format!("T.{member}");
+                let deprecated = self.is_old(&path);
+                let completion = self.offer(member, CompletionKind::Function, 3);
+                completion.deprecated = deprecated;
+                completion.rank = uses::rank(&path).min(uses::rank_of_namespace(&path));
             }
         }
+        // A `with` needs a block, not a number.
+        let group = if self.before_path().trim() == "with" { 4 } else { 3 };
         for dtype in rx_base::DType::USUAL {
             if self.fits(dtype) {
-                self.offer(dtype, CompletionKind::Type, 3);
+                self.offer(dtype, CompletionKind::Type, group).rank = uses::rank(&format!("T.{dtype}"));
+            }
+        }
+    }
+
+    /// Adds the functions of a namespace below `T`, such as `T.axis`.
+    fn tir_members_of(&mut self, namespace: &str) {
+        for function in functions::names() {
+            let member = function.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('.'));
+            if let Some(member) = member.filter(|member| self.fits(member)) {
+                let rank = uses::rank(&format!("T.{function}"));
+                self.offer(member, CompletionKind::Function, 3).rank = rank;
             }
         }
     }

@@ -3,14 +3,21 @@
 use super::{CompletionKind, List};
 use crate::call_site::{CallSite, Written};
 use rx_analysis::Entry;
+use rx_analysis::position_scope::open_rows;
 use rx_base::name::NameSet;
 use rx_base::{DType, Name, Severity};
 use rx_ir::StructInfo;
 use rx_ops::ParamKind;
+use rx_syntax::TokenKind;
 use rx_syntax::ast::StatementKind;
+use rx_syntax::document::{FunctionKind, ItemKind};
+use std::collections::HashSet;
 
 /// The maximal number of variables that are offered.
 const MOST_NAMES: usize = 120;
+
+/// The maximal number of segments before the position that are searched for uses of variables.
+const MOST_SEGMENTS: usize = 2000;
 
 /// The maximal number of variables for which the inference rule of the call is run.
 const MOST_TRIALS: usize = 32;
@@ -18,10 +25,13 @@ const MOST_TRIALS: usize = 32;
 impl List<'_, '_> {
     /// Adds variables, symbolic dims and namespaces.
     pub(super) fn names(&mut self, site: Option<&CallSite<'_>>) {
+        if matches!(self.item.kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro)) {
+            self.prim_names();
+        }
         let known = self.known_names();
         let fitting = site.map(|site| self.fitting(site, &known)).unwrap_or_default();
         let in_shape = site.is_some_and(is_shape);
-        for (name, entry) in known {
+        for (rank, (name, entry)) in (0..).zip(known) {
             let (kind, ty) = match &entry {
                 Entry::Value { ty, .. } => (CompletionKind::Variable, ty.to_string()),
                 Entry::Symbol { .. } => (CompletionKind::Symbol, "symbolic dim".to_owned()),
@@ -33,12 +43,32 @@ impl List<'_, '_> {
                 (_, CompletionKind::Symbol, _) => 6,
                 _ => 5,
             };
-            self.offer(name.as_str(), kind, group).detail = ty;
+            let completion = self.offer(name.as_str(), kind, group);
+            completion.detail = ty;
+            completion.rank = rank;
         }
+        self.values_of_assignment();
         for namespace in self.namespaces() {
             if self.fits(&namespace) {
                 self.offer(namespace, CompletionKind::Namespace, 7);
             }
+        }
+    }
+
+    /// Adds the values that an assignment with the position after its `=` often has: the module in `cls = Module`,
+    /// `TypeVar("n")` outside functions.
+    fn values_of_assignment(&mut self) {
+        let Some(target) = self.before_path().trim().strip_suffix('=').map(str::trim_end) else { return };
+        let Some(context) = self.view.context(self.location.item) else { return };
+        if matches!(self.item.kind, ItemKind::Function(_)) {
+            let modules = context.modules.iter().filter(|module| self.fits(module));
+            for module in modules.copied().collect::<Vec<_>>() {
+                self.offer(module.as_str(), CompletionKind::Namespace, 2).detail = "the module".to_owned();
+            }
+        } else if self.fits("TypeVar") {
+            let completion = self.offer("TypeVar", CompletionKind::Function, 2);
+            completion.detail = "a symbolic dim".to_owned();
+            completion.insert = format!("TypeVar(\"{target}\")");
         }
     }
 
@@ -48,40 +78,91 @@ impl List<'_, '_> {
         ["R", "T", "I"].into_iter().map(|canonical| context.spelled_namespace(canonical).to_owned()).collect()
     }
 
-    /// Returns the names in scope that start with the typed prefix, nearest first, with their entries.
+    /// Returns the names in scope that start with the typed prefix, with their entries. The names that nothing uses yet
+    /// come first: the nearest bindings, then the parameters in their order (weights are mostly passed in this order).
     fn known_names(&mut self) -> Vec<(Name, Entry)> {
-        let mut found: Vec<(Name, Entry)> = Vec::new();
-        let mut seen = NameSet::default();
-        let block = self.dataflow();
-        if let Some(check) = self.view.check(self.location.item) {
-            let segments = check.segments.get(..=self.location.segment.min(check.segments.len().saturating_sub(1)));
-            for (back, result) in segments.unwrap_or_default().iter().rev().enumerate() {
-                for export in result.exports.iter().rev() {
-                    let behind = back == 0 && export.span.is_none_or(|span| span.end >= self.at);
-                    if behind || !self.fits(&export.name) || export.name.starts_with('<') || !seen.insert(export.name) {
-                        continue;
-                    }
-                    let visible = match &export.entry {
-                        Entry::Value { dataflow, .. } => dataflow.is_none() || *dataflow == block,
-                        _ => true,
-                    };
-                    if visible {
-                        found.push((export.name, export.entry.clone()));
-                    }
-                    if found.len() >= MOST_NAMES {
-                        self.found.incomplete = true;
-                        return found;
-                    }
-                }
-            }
+        let mut found = self.visible_values();
+        let used = self.used_names();
+        found.sort_by_key(|(name, _)| used.contains(name.as_str()));
+        if found.len() > MOST_NAMES {
+            self.found.incomplete = true;
+            found.truncate(MOST_NAMES);
         }
         if let Some(context) = self.view.context(self.location.item) {
+            let known: NameSet = found.iter().map(|(name, _)| *name).collect();
             let mut symbols: Vec<Name> =
-                context.symbols.iter().copied().filter(|name| self.fits(name) && seen.insert(*name)).collect();
+                context.symbols.iter().copied().filter(|name| self.fits(name) && !known.contains(name)).collect();
             symbols.sort_unstable();
             found.extend(symbols.into_iter().map(|name| (name, Entry::Symbol { bound: false, dtype: DType::INT64 })));
         }
         found
+    }
+
+    /// Returns the names that are visible at the position and start with the typed prefix: bindings, nearest first, then
+    /// parameters, in their order. The variables that the statement at the position binds are not visible.
+    fn visible_values(&mut self) -> Vec<(Name, Entry)> {
+        let Some(check) = self.view.check(self.location.item) else { return Vec::new() };
+        let (mut bindings, mut params) = (Vec::new(), Vec::new());
+        let mut seen = NameSet::default();
+        let block = self.dataflow();
+        let begun = self.segment.statement_before(self.at).map_or(self.at, |(_, statement)| statement.span.start);
+        if let Some(own) = check.segments.get(self.location.segment).filter(|_| self.location.segment > 0) {
+            for row in open_rows(self.segment, own, self.at) {
+                if self.fits(&row.name) && row.name != "_" && seen.insert(row.name) {
+                    bindings.push((row.name, Entry::value(row.ty.clone())));
+                }
+            }
+        }
+        let segments = check.segments.iter().enumerate().take(self.location.segment + 1);
+        for (segment, result) in segments.rev() {
+            // In a long function only the nearest bindings are read, and all parameters.
+            if segment > 0 && bindings.len() >= MOST_NAMES {
+                self.found.incomplete = true;
+                continue;
+            }
+            let here = segment == self.location.segment;
+            for export in result.exports.iter().rev() {
+                let is_value = matches!(export.entry, Entry::Value { .. });
+                let later =
+                    here && export.span.is_none_or(|span| span.end >= self.at || (is_value && span.start >= begun));
+                if later || !self.fits(&export.name) || export.name.starts_with('<') || !seen.insert(export.name) {
+                    continue;
+                }
+                let visible = match &export.entry {
+                    Entry::Value { dataflow, .. } => dataflow.is_none() || *dataflow == block,
+                    _ => true,
+                };
+                if visible {
+                    let found = if segment == 0 { &mut params } else { &mut bindings };
+                    found.push((export.name, export.entry.clone()));
+                }
+            }
+        }
+        params.reverse();
+        bindings.extend(params);
+        bindings
+    }
+
+    /// Returns the names that the nearest segments mention more than once, or that the statement at the position
+    /// mentions: their definition is one mention.
+    fn used_names(&self) -> HashSet<&str> {
+        let (mut once, mut used) = (HashSet::new(), HashSet::new());
+        let first = self.location.segment.saturating_sub(MOST_SEGMENTS);
+        for (index, segment) in self.item.segments.iter().enumerate().take(self.location.segment + 1).skip(first) {
+            let tokens = &segment.tree().tokens;
+            let end = if index == self.location.segment { tokens.at_or_after(self.at) } else { tokens.len() };
+            for token in 0..end {
+                let word = tokens.span(token).filter(|_| tokens.kind(token) == Some(TokenKind::Name));
+                let Some(word) = word.and_then(|span| segment.text().get(span.range())) else { continue };
+                if !self.fits(word) {
+                    continue;
+                }
+                if !once.insert(word) {
+                    used.insert(word);
+                }
+            }
+        }
+        used
     }
 
     /// Returns the index of the dataflow block that contains the position.

@@ -1,5 +1,6 @@
 //! Snippets for statements, functions and types.
 
+use super::decorator::USUAL;
 use super::{CompletionKind, List};
 use rx_db::FunctionKind;
 use rx_syntax::document::ItemKind;
@@ -21,23 +22,6 @@ const BODY: [(&str, &str, &str); 5] = [
     ("return", "the result", "return $0"),
 ];
 
-/// Functions and modules.
-const FUNCTIONS: [(&str, &str, &str); 3] = [
-    (
-        "function",
-        "a Relax function",
-        "@R.function\ndef ${1:main}(${2:x}: R.Tensor((${3:n},), dtype=\"${4:float32}\")):\n    $0\n    return ${2:x}",
-    ),
-    (
-        "prim_func",
-        "a prim_func",
-        "@T.prim_func\ndef ${1:f}(x: T.Buffer((${2:16},), \"${3:float32}\"), y: T.Buffer((${2:16},), \"${3:float32}\")):\n    \
-         for i in range(${2:16}):\n        with T.sblock(\"${1:f}\"):\n            vi = T.axis.spatial(${2:16}, i)\n            \
-         y[vi] = ${0:x[vi]}",
-    ),
-    ("ir_module", "a module", "@I.ir_module\nclass ${1:Module}:\n    $0"),
-];
-
 impl List<'_, '_> {
     /// Adds the statements that may start at the position, if the client supports snippets.
     pub(super) fn statements(&mut self) {
@@ -46,15 +30,24 @@ impl List<'_, '_> {
         }
         let body = self.item.kind == ItemKind::Function(FunctionKind::Relax) && self.location.segment > 0;
         let functions = !matches!(self.item.kind, ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro));
-        let body = BODY.iter().filter(|_| body).map(|row| (row, 0));
-        let all = body.chain(FUNCTIONS.iter().filter(|_| functions).map(|row| (row, 8)));
-        for ((label, detail, text), group) in all {
-            if self.fits(label) {
-                let completion = self.offer(*label, CompletionKind::Snippet, group);
-                completion.detail = (*detail).to_owned();
-                completion.insert = (*text).to_owned();
-                completion.snippet = true;
+        if body {
+            for (label, detail, text) in BODY {
+                self.statement(label, detail, text.to_owned(), 0);
             }
+        }
+        if functions {
+            for (namespace, label, detail, definition) in USUAL {
+                self.statement(label, detail, format!("@{namespace}.{label}\n{definition}"), 8);
+            }
+        }
+    }
+
+    fn statement(&mut self, label: &str, detail: &str, snippet: String, group: u8) {
+        if self.fits(label) {
+            let completion = self.offer(label, CompletionKind::Snippet, group);
+            completion.detail = detail.to_owned();
+            completion.insert = snippet;
+            completion.snippet = true;
         }
     }
 

@@ -157,3 +157,82 @@ fn completion_at_any_offset_of_broken_text_succeeds() {
         }
     }
 }
+
+/// Returns the labels at the cursor of a whole text.
+fn labels_of(text: &str) -> Vec<String> {
+    at(&Fixture::new(text)).items.into_iter().map(|item| item.label).collect()
+}
+
+#[test]
+fn decorators_come_with_the_skeleton_of_their_definition() {
+    assert_eq!(labels_of("@$0"), ["@R.function", "@I.ir_module", "@T.prim_func"]);
+    assert_eq!(labels_of("@I.ir_module\nclass Module:\n    @$0"), ["@R.function", "@T.prim_func"]);
+    assert_eq!(labels_of("@R.fu$0"), ["function"]);
+    assert_eq!(labels_of("@T.$0")[0], "prim_func");
+    let first = |text: &str| {
+        let fixture = Fixture::new(text);
+        let found = rx_ide::completions(&fixture.view(), fixture.cursor, true).items.swap_remove(0);
+        (fixture.text()[found.replace.range()].to_owned(), found.insert)
+    };
+    let (replaced, insert) = first("@$0");
+    assert_eq!(replaced, "@");
+    assert!(insert.starts_with("@R.function\ndef ${1:main}("), "{insert}");
+    // A definition that is there already gets only its decorator.
+    assert_eq!(first("@R.f$0\ndef main(x: R.Any):\n    return x\n"), ("f".to_owned(), "function".to_owned()));
+    assert_eq!(labels_of("@R.function(pr$0"), ["private="]);
+}
+
+#[test]
+fn frequent_operators_come_first() {
+    let all = labels("y = R.nn.soft$0");
+    assert!(position(&all, "softmax") < position(&all, "softplus"), "{all:?}");
+    assert_eq!(labels("y = R.ma$0")[0], "matmul");
+    assert_eq!(labels("y = R.nn.co$0")[0], "conv2d");
+    assert_eq!(labels("y: R.T$0")[..2], ["Tensor", "Tuple"]);
+}
+
+#[test]
+fn unused_values_come_before_used_ones() {
+    let all = labels("a1 = R.abs(x)\na2 = R.exp(a1)\ny = R.negative(a$0");
+    assert_eq!(all[..2], ["a2", "a1"]);
+    let text = "@R.function\ndef f(w1: R.Tensor((4,), \"float32\"), w2: R.Tensor((4,), \"float32\")):\n    ";
+    assert_eq!(labels_of(&format!("{text}y = R.abs(w$0"))[..2], ["w1", "w2"]);
+    assert_eq!(labels_of(&format!("{text}z = R.abs(w1)\n    y = R.abs(w$0"))[..2], ["w2", "w1"]);
+}
+
+#[test]
+fn the_variable_being_defined_is_not_offered() {
+    assert!(!has("result = R.abs(re$0", "result"));
+    // An earlier variable with the same name is.
+    assert!(has("result = R.abs(x)\nresult = R.exp(re$0", "result"));
+}
+
+#[test]
+fn variables_of_the_open_branch_are_offered() {
+    let both = "c = R.const(True, \"bool\")\nif c:\n    inner = R.abs(x)\n    y = inner\nelse:\n    ";
+    assert!(has("c = R.const(True, \"bool\")\nif c:\n    inner = R.abs(x)\n    y = R.exp(in$0", "inner"));
+    assert!(!has(&format!("{both}y = R.exp(in$0"), "inner"));
+    assert!(has(&format!("{both}other = x\n    y = R.exp(ot$0"), "other"));
+}
+
+#[test]
+fn types_and_forms_have_keywords() {
+    assert_eq!(labels("y: R.Tensor((n,), dt$0"), ["dtype="]);
+    assert_eq!(labels("y: R.Tensor((n,), dtype=\"in$0")[0], "int32");
+    assert_eq!(labels("y = R.match_cast(x, t$0")[0], "ty=");
+    assert_eq!(labels("y = R.call_tir(cls.relu, (x,), out$0"), ["out_ty="]);
+    let classic = "@R.function\ndef f(x: R.Tensor((\"n\",), \"float32\")) -> R.Object:\n    n = T.int64()\n    y = R.call_tir(g, (x,), out$0";
+    assert_eq!(labels_of(classic), ["out_sinfo="]);
+}
+
+#[test]
+fn names_of_a_prim_func_are_offered() {
+    let text = "@T.prim_func\ndef f(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4, 8), \"float32\")):\n    for i, j in T.grid(4, 8):\n        with T.sblock(\"b\"):\n            v_i, v_j = T.axis.remap(\"SS\", [i, j])\n            ";
+    let of = |line: &str| labels_of(&format!("{text}{line}"));
+    assert_eq!(of("B[v_$0"), ["v_i", "v_j"]);
+    // An index that the buffer already has comes last.
+    assert_eq!(of("B[v_i, v_$0"), ["v_j", "v_i"]);
+    let all = of("B[v_i, v_j] = $0");
+    assert!(all.iter().any(|it| it == "A") && all.iter().any(|it| it == "i"), "{all:?}");
+    assert_eq!(of("vk = T.axis.red$0"), ["reduce"]);
+}

@@ -16,3 +16,4 @@ mod semantic;
 mod signature_help;
 mod structure;
 mod texts;
+mod typing;

@@ -48,3 +48,22 @@ fn a_call_is_found_in_broken_text() {
     assert_eq!(help("y = R.add(\n    x,\n    $0\nz = R.abs(x)\nreturn z"), "R.add(x1, [x2])");
     assert_eq!(help("y = R.add(R.abs($0"), "R.abs([x])");
 }
+
+#[test]
+fn types_and_forms_have_signatures() {
+    let help = |text: &str| {
+        let fixture = Fixture::new(text);
+        let help = rx_ide::signature_help(&fixture.view(), fixture.cursor).expect("a signature");
+        let active =
+            help.active.and_then(|at| help.params.get(at)).map(|(range, _)| help.label[range.clone()].to_owned());
+        (help.label, active.unwrap_or_default())
+    };
+    let tensor = "R.Tensor(shape=None, dtype=None, vdevice=None, ndim=-1)".to_owned();
+    assert_eq!(help("@R.function\ndef f(x: R.Tensor($0"), (tensor.clone(), "shape=None".to_owned()));
+    assert_eq!(help("@R.function\ndef f(x: R.Tensor((4, 8), $0"), (tensor.clone(), "dtype=None".to_owned()));
+    assert_eq!(help("@R.function\ndef f(x: R.Tensor(ndim=$0"), (tensor, "ndim=-1".to_owned()));
+    let (label, active) = help("@R.function\ndef f(x: R.Any):\n    y = R.match_cast(x, $0");
+    assert_eq!((&*label, &*active), ("R.match_cast(value, ty)", "ty"));
+    let (label, active) = help("@T.prim_func\ndef f(A: T.Buffer((4,), $0");
+    assert!(label.starts_with("T.Buffer(shape, dtype=") && active.starts_with("dtype="), "{label} {active}");
+}
