@@ -6,7 +6,7 @@ use rx_lower::{DefaultTargetInfo, TargetInfo};
 /// The target of compilation. The device need not be present.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
-    /// The interpreter, which is the reference for the others: each operator remains a kernel.
+    /// The interpreter, which is the reference for the others: kernels are not fused.
     Interp,
     /// The host's CPU.
     Cpu,
@@ -27,7 +27,7 @@ impl Device {
         }
     }
 
-    /// Returns the device's target information. `None` means that each operator remains a kernel.
+    /// Returns the device's target information. `None` means that kernels are not fused.
     pub fn target_info(&self) -> Option<&dyn TargetInfo> {
         match self {
             Device::Interp => None,

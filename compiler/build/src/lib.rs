@@ -2,7 +2,7 @@
 //! the result of each step to a readable module ([`to_module`]), and prints the kernels ([`listing`]).
 //!
 //! - [`program`] lowers a function for a [`Device`], and [`watched_program`] for an interpreter that reports the values
-//!   of variables. A construct that has no lowering is a diagnostic at its statement.
+//!   of variables. A construct that has no lowering is a diagnostic, usually at its statement.
 //! - [`pipeline`] runs passes and steps on a module, and checks the module after each. [`passes`] prints their results
 //!   as one text.
 //! - [`listing`] prints the kernels of a program as loops and as CUDA C, with the statements that each comes from.
@@ -13,7 +13,7 @@
 //! - Nothing here executes a program or needs a device: the language server depends on this crate.
 //! - Programs and texts after edits equal those that are built from scratch; a property test over random edits compares
 //!   them.
-//! - A query on a snapshot of a workspace is cancelled by a pending edit. It checks for one before each kernel.
+//! - A query on a snapshot of a workspace is cancelled by a pending edit. It checks for one in each kernel query.
 
 #![forbid(unsafe_code)]
 

@@ -16,7 +16,7 @@ pub struct Listing {
     pub text: String,
     /// The number of lines.
     pub lines: usize,
-    /// The kernels, in order; in a listing of passes, the bindings and prim_funcs.
+    /// The kernels, in order, equal ones once; in a listing of passes, the bindings and prim_funcs.
     pub parts: Vec<Part>,
 }
 

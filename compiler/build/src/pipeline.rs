@@ -201,8 +201,8 @@ impl Pipeline {
     }
 }
 
-/// Returns a function that maps a statement of a text to the original statement that its line comes from. `parts` are
-/// the origins of the text's lines.
+/// Returns a function that maps a statement of a text to the first original statement that its line comes from. `parts`
+/// are the origins of the text's lines.
 fn first_origins<'w>(
     (workspace, module): (&'w Workspace, ModuleId),
     text: &str,

@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// A program, or the diagnostics that say why there is none.
 pub type Lowered = Result<Arc<Program>, Vec<Diagnostic<Span>>>;
 
-/// Returns the program of the function `entry`: for a Relax function of a module without errors, the program with
-/// planned memory; otherwise for a prim_func, a program of that kernel alone.
+/// Returns the program of the function `entry`: for a Relax function, the program with planned memory; otherwise for a
+/// prim_func, a program of that kernel alone. The module should have no errors.
 ///
 /// # Errors
-/// Returns a diagnostic at each statement that has no lowering, the errors of prim_funcs that the program needs, or a
-/// diagnostic that there is no function `entry`.
+/// Returns a diagnostic for each construct that has no lowering, usually at its statement, the errors of prim_funcs
+/// that the program needs, or a diagnostic that there is no function `entry`.
 pub fn program(workspace: &Workspace, module: ModuleId, entry: Name, device: &Device) -> Lowered {
     let db = workspace.database();
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };
@@ -48,12 +48,12 @@ pub fn function_kind(workspace: &Workspace, module: ModuleId, name: Name) -> Opt
     [FunctionKind::Relax, FunctionKind::Prim].into_iter().find(|kind| scope.has(db, name, *kind))
 }
 
-/// The name of the step that makes one kernel of each operator, after TVM's pass.
+/// The name of lowering as a step. TVM's pass of this name also makes loops of operator calls.
 pub const LOWERING: &str = "LegalizeOps";
 
 /// Lowers a Relax function ([`LOWERING`]) and runs the steps for a device. `after` is called with the name of each
 /// step, first [`LOWERING`], and the program after it. `origins` maps the statements of the module to those that are
-/// shown instead; without one, the origin is removed.
+/// shown instead; if it returns `None`, the origin is removed.
 ///
 /// # Errors
 /// Like [`program`].

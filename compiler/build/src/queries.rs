@@ -28,15 +28,15 @@ use std::sync::Arc;
 pub(crate) struct Unlowered {
     /// The errors of lowering.
     pub(crate) problems: Vec<Problem>,
-    /// The prim_funcs with errors.
+    /// The requested prim_funcs that have errors.
     pub(crate) unreadable: Vec<Name>,
 }
 
 /// A program, or the reasons why there is none.
 pub(crate) type Made = Result<Arc<Program>, Arc<Unlowered>>;
 
-/// Lowers a Relax function and all functions that it calls, with one kernel for each operator. `watched` is whether the
-/// program reports the values of variables ([`rx_lower::lower_watched`]).
+/// Lowers a Relax function and all functions that it calls, usually with one kernel for each operator call. `watched`
+/// is whether the program reports the values of variables ([`rx_lower::lower_watched`]).
 pub(crate) fn lowered(
     db: &dyn salsa::Database,
     scope: Scope,
@@ -76,7 +76,7 @@ pub(crate) fn prim_func(db: &dyn salsa::Database, scope: Scope, name: Name) -> O
     Some(read.map(|func| Loops::new(Arc::unwrap_or_clone(func))))
 }
 
-/// The kernel queries of one run of lowering and of the steps, for a device. The results of calls, pairs and rewrites
+/// The kernel queries of one run of lowering or of the steps, for a device. The results of calls, pairs and rewrites
 /// are also kept in local maps, since networks repeat their layers and salsa records a dependency edge for every
 /// request.
 pub(crate) struct MemoizedQueries<'db> {
@@ -97,7 +97,7 @@ impl<'db> MemoizedQueries<'db> {
     }
 }
 
-/// Returns the known result for a key, otherwise that of `ask`, which is then known.
+/// Returns the known result for a key, otherwise that of `ask`, which it records.
 fn once<Q: Clone + Eq + Hash, A: Clone>(known: &Answers<Q, A>, question: &Q, ask: impl FnOnce() -> A) -> A {
     if let Some(answer) = known.borrow().get(question) {
         return answer.clone();

@@ -1,7 +1,7 @@
 //! Measures the time of typical kernels: `cargo run --release -p rx-cpu --example bench`. An argument selects the
-//! kernels whose name contains it; `--listing` prints their code.
+//! kernels whose title contains it; `--listing` prints their code instead.
 //!
-//! The output also shows the best times of the host: for copying memory and for the library's matrix product.
+//! The output begins with the host's speed of copying memory.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
@@ -20,7 +20,7 @@ fn dims(extents: &[i64]) -> Vec<Dim> {
     extents.iter().map(|extent| Dim::from(*extent)).collect()
 }
 
-/// A kernel, with the bytes that a call moves and the operations that it computes.
+/// A kernel, with the bytes that a call moves and the operations that it computes (0 where they are not counted).
 struct Case {
     title: String,
     func: PrimFunc,
@@ -52,7 +52,7 @@ fn simple(n: i64) -> Case {
     Case { title: format!("x·y+b, {n}"), func: builder.finish(), bytes: 16.0 * n as f64, operations: 2.0 * n as f64 }
 }
 
-/// `out[row] = combine(initial, value(row, column))`.
+/// `out[row] = initial op value(row, 0) op value(row, 1) op …`.
 fn reduce_rows(
     builder: &mut KernelBuilder,
     out: BufferId,
@@ -159,7 +159,7 @@ fn product(m: i64, n: i64, k: i64, transposed: bool) -> Case {
     }
 }
 
-/// A convolution of `size²` images: `out` channels of `channels`, a kernel of `kernel²`, padded to keep the size.
+/// A convolution of a `size²` image: `out` channels of `channels`, a kernel of `kernel²`, padding `kernel / 2`.
 fn convolution(channels: i64, out: i64, size: i64, kernel: i64, stride: i64) -> Case {
     let (padding, result) = (kernel / 2, (size - 1) / stride + 1);
     let mut builder = builder("conv2d");
@@ -191,8 +191,8 @@ fn running(since: Instant) -> Duration {
     nanoseconds.map_or_else(|| since.elapsed(), Duration::from_nanos)
 }
 
-/// Returns the mean time of a call on this thread over about half a second. Other processes have little influence,
-/// since CPU time is measured.
+/// Returns the mean time of a call on this thread over about 0.4 seconds. Other processes have little influence where
+/// the system reports CPU time.
 fn mean(mut call: impl FnMut()) -> f64 {
     call();
     let begin = Instant::now();

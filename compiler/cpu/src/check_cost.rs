@@ -41,7 +41,7 @@ impl CheckCost {
     }
 
     /// Returns the number of checks that the code without checks omits. They are counted in the code, not at run time:
-    /// a check in a loop counts once for each copy of the loop's body, of which vectorized and split loops have
+    /// a check in a loop counts once for each copy of the loop's body, of which vectorized and split loops may have
     /// several.
     pub fn checks(&self) -> usize {
         self.checked.check_count().saturating_sub(self.unchecked.check_count())

@@ -1,8 +1,8 @@
 //! Code generation from prepared statements to Cranelift IR.
 //!
 //! The emitter visits the statements top down. If [`lanes`] finds that a loop can be vectorized, its body is emitted up
-//! to three times: for several vectors (unrolled), for one vector, and for a single iteration (the remainder). The
-//! same functions emit all three; they operate on an [`Operand`], which is one value or several vectors.
+//! to three times: for several vectors (unrolled), for one vector, and for a single iteration (the remainder). The same
+//! functions emit all three; they operate on an [`Operand`], which is one value or a list of vectors.
 
 mod arithmetic;
 mod control;
@@ -77,7 +77,7 @@ struct Binding {
 enum BindingValue {
     /// An integer, extended to `int64` from its dtype.
     Index(Value),
-    /// A value of its dtype.
+    /// A value of any dtype.
     Value(Operand),
 }
 

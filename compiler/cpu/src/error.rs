@@ -3,7 +3,7 @@
 use rx_base::{DType, Name};
 use rx_tir::{BindError, Site};
 
-/// The reason why a function cannot be compiled. The caller interprets the function instead and reports the reason.
+/// The reason why a function cannot be compiled. `rx-runtime` interprets the function instead and reports the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
     /// A dtype that generated code does not compute with.

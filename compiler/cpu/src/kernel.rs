@@ -86,7 +86,7 @@ impl Argument<'_> {
 /// The limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The maximal number of loop iterations; [`CpuKernel::run_within`] subtracts those of its call.
+    /// The maximal number of loop iterations, from which [`CpuKernel::run_within`] subtracts those that it counts.
     pub iterations: u64,
     /// The maximal size in bytes of the temporaries.
     pub bytes: u64,
@@ -334,8 +334,8 @@ impl CpuKernel {
         self.run_within(buffers, shapes, scalars, scratch, &mut Limits::default())
     }
 
-    /// As [`CpuKernel::run`], with limits. It subtracts the function's loop iterations from `limits.iterations`; those
-    /// of loops that [`rx_loops::IterationCount`] cannot count in advance are subtracted while they run.
+    /// As [`CpuKernel::run`], with limits. Before the run, it subtracts the count of [`rx_loops::IterationCount`] from
+    /// `limits.iterations`; during the run, the iterations of the loops that it cannot count in advance.
     ///
     /// # Errors
     /// As [`CpuKernel::run`], and [`RunError::Iterations`] or [`RunError::TooLarge`] if a limit would be exceeded.
@@ -387,8 +387,9 @@ impl CpuKernel {
         let given = i64::try_from(limits.iterations).unwrap_or(i64::MAX);
         let mut state = State { index: 0, extent: 0, iterations: given };
         // SAFETY: every buffer that the code accesses has the bytes of its shape, and its shape was compared with the
-        // function's for these values. Indices are below extents, by proof or by a check in the code. Written buffers
-        // are borrowed mutably, so nothing aliases them. Every variable that the code reads has a value.
+        // function's for these values. Indices are below extents: by proof, by a check in the code or, in code without
+        // checks, by a run of the checked code (`check_cost`). Written buffers are borrowed mutably, so nothing aliases
+        // them. Every variable that the code reads has a value.
         let code = unsafe { (self.code)(pointers.as_ptr(), slots.as_ptr(), &mut state) };
         limits.iterations = limits.iterations.saturating_sub((given - state.iterations).unsigned_abs());
         match usize::try_from(code).ok().and_then(|code| code.checked_sub(1)) {

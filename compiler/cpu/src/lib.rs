@@ -1,12 +1,13 @@
 //! Compiles functions of the loop-level IR to machine code for the host.
 //!
 //! A function is scheduled ([`fn@rx_loops::schedule`]) and compiled by Cranelift to one machine-code function
-//! ([`CpuKernel`]). Loop nests become generated code. A loop is vectorized to 128 bits if its iterations are
-//! independent or update one element, if vectors support its operations and strides, and if loads that are gathered pay
-//! off. Matrix products of `float32` become calls of the library `gemm`; those of `float64`, loops. Products of
-//! `float32` with few rows or columns and suitable strides, and windowed sums of `float32`, are computed by routines
-//! that use the host's widest vectors (`simd`). Narrow floats are converted to `float32` when loaded and computed in
-//! `float32`. See `docs/decisions/0006-cranelift-and-gemm.md`. This is one of the two crates with unsafe code.
+//! ([`CpuKernel`]). Loop nests become generated code. A loop is usually vectorized to 128 bits if its iterations are
+//! independent or only update loop-invariant elements, if vectors support its operations and strides, and if loads that
+//! are gathered pay off. Matrix products of `float32` usually become calls of the library `gemm`; those of `float64`,
+//! calls of a plain loop nest. Products of `float32` with few rows or columns and suitable strides, and windowed sums
+//! of `float32`, are computed by routines that use the host's widest vectors (`simd`). Narrow floats are converted to
+//! `float32` when loaded and computed in `float32`. See `docs/decisions/0006-cranelift-and-gemm.md`. Like `rx-cuda`,
+//! this crate contains unsafe code.
 //!
 //! # Invariants
 //!

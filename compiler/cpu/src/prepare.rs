@@ -1,6 +1,6 @@
 //! Eliminates blocks: replaces their axes by the expressions bound to them, and turns predicates and `init` into
-//! conditional statements. A condition that is the same in all iterations of a loop is hoisted out of it, and a
-//! statement of the first iteration only is peeled off. For example:
+//! conditional statements. A simple loop-invariant condition of a whole loop body is hoisted out of the loop, and a
+//! statement that begins the body, but is executed in the first iteration only, is peeled off. For example:
 //!
 //! ```text
 //! for k in range(128):
@@ -162,7 +162,7 @@ impl Preparation {
 const MOST_PARTS: usize = 32;
 
 /// Whether an expression may be evaluated anywhere and more than once: it consists of at most [`MOST_PARTS`] constants,
-/// variables, casts, comparisons and binary operations, and divides by positive constants only.
+/// variables, casts, comparisons and binary operations, and divides by positive integer constants only.
 fn is_simple(expr: &Expr) -> bool {
     let (mut simple, mut parts) = (true, 0);
     expr.walk(&mut |part| {
@@ -210,8 +210,8 @@ fn hoist(var: VarId, start: Expr, extent: Expr, kind: rx_tir::LoopKind, body: St
     }
 }
 
-/// If a statement is executed in the loop's first iteration only, returns it with the variable replaced by the start,
-/// and the remaining conditions.
+/// If a statement is evidently executed in the loop's first iteration only, returns it with the variable replaced by
+/// the start, and the remaining conditions.
 fn first_round(var: VarId, start: &Expr, stmt: Option<&Stmt>) -> Option<(Stmt, Expr)> {
     let Some(Stmt::If { condition, then, otherwise: None }) = stmt else { return None };
     let mut found = false;

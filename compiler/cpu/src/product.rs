@@ -110,7 +110,8 @@ fn product_of_f32(product: Product<f32>) {
     let Product { a, b, c, m, n, k, accumulate, .. } = product;
     let accumulate = accumulate != 0;
     let (m, n, k) = (m as usize, n as usize, k.max(0) as usize);
-    // A product with few rows, or few columns, is memory-bound; the library would pack data that is read only once.
+    // A product with few rows, or few columns, is memory-bound; the library would pack data that is read only a few
+    // times.
     for (m, n, a, b, c) in [(m, n, a, b, c), (n, m, b.transposed(), a.transposed(), c.transposed())] {
         if m <= rows::FEW && m <= n && b.row == 1 {
             let rows = Lines { first: a.first.cast_const(), outer: a.row, inner: a.column };

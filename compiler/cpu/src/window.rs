@@ -7,8 +7,8 @@ use crate::simd::{self, Vector, widest};
 const BLOCK: usize = 4;
 
 /// The maximal number of unusual rows ([`Usual`]) whose masks are cached at a time. Rows with equal values of the
-/// `moving` conditions share masks. Typically these are the first and last rows of an image, whose windows overlap the
-/// padding.
+/// `moving` conditions share masks. Unusual rows are typically the first and last rows of an image, whose windows
+/// overlap the padding.
 const MOST_KNOWN: usize = 16;
 
 /// The head of the arguments, as generated code writes them. It is followed by the axes and the taps ([`Axis::WORDS`]
@@ -28,7 +28,7 @@ pub(crate) struct Head {
 /// The size of a [`Head`] in 8-byte words.
 pub(crate) const WORDS: usize = size_of::<Head>() / 8;
 
-/// The routine for windowed sums of `float32`.
+/// Returns the routine for windowed sums of `float32`.
 pub(crate) fn routine() -> Routine {
     Routine { symbol: "rx_window_f32", address: window_f32 as *const u8 }
 }

@@ -78,8 +78,9 @@ pub(crate) fn reduction(stmt: &Stmt) -> Option<Reduction<'_>> {
     Some(Reduction { loops, block, buffer: *buffer, indices: element, predicate, initial, value, site: *site })
 }
 
-/// Initializes the reductions that may have no iterations. A nest that matches [`reduction`], with or without its outer
-/// loops, does not change: the variable that holds the element is always initialized.
+/// Initializes reductions that may have no iterations, as `rx_tir::begin_empty_reductions` does. A nest that matches
+/// [`reduction`], with or without its outer loops, does not change: the variable that holds the element is always
+/// initialized.
 pub(crate) fn begun(func: &PrimFunc) -> PrimFunc {
     rx_tir::begin_empty_reductions_of(func, &|nest| {
         let mut inner = nest;

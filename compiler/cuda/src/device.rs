@@ -7,7 +7,7 @@
 //! ([`mock_driver::MockDriver`]).
 //!
 //! - Freed memory stays in a pool for later allocations (`memory`).
-//! - A sequence of launches that repeats is captured once as a CUDA graph and replayed (`queue`).
+//! - A sequence of several launches that repeats is usually captured as a CUDA graph and replayed (`queue`).
 //! - After an error that invalidates the driver's context, or a kernel that exceeds the time limit, every call that
 //!   needs the device returns [`DeviceError::Lost`] with that error's message. The process and the other devices
 //!   continue to work.
@@ -45,7 +45,7 @@ impl Device {
     /// Opens the first device.
     ///
     /// # Errors
-    /// If there is no driver or no supported device, or if the driver fails; the error names what is missing.
+    /// If there is no driver or no supported device, or if the driver fails.
     pub fn probe() -> Result<Device, DeviceError> {
         Ok(Device::of(CudarcDriver::probe()?))
     }

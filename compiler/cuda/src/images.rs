@@ -22,8 +22,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::SystemTime;
 
-/// The text size in bytes above which a kernel is a separate part: unrolled tiles take the compiler longer than many
-/// small kernels.
+/// The text size in bytes above which a kernel of a [`CudaSource`] is a separate part: unrolled tiles take the compiler
+/// longer than many small kernels.
 const LARGE_KERNEL: usize = 4 << 10;
 
 /// The size above which a part of small kernels is complete, in bytes of text: about a tenth of a second of
@@ -89,7 +89,8 @@ impl CudaSource {
 }
 
 impl Listing {
-    /// Splits the kernels of `functions` into parts. If `alone`, each function is a separate part.
+    /// Splits the kernels of `functions` into parts, without functions that have no text. If `alone`, each function is
+    /// a separate part.
     fn parts(&self, functions: &[usize], alone: bool) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         let mut open: Option<Part> = None;

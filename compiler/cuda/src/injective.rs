@@ -72,9 +72,9 @@ fn are_splits(sum: &[i64], wanted: &[usize], loops: &[&Loop]) -> bool {
     true
 }
 
-/// Whether the expressions contain all splits of a loop that starts at 0, in any order.
+/// Whether the expressions contain splits, in any order, that determine a loop which starts at 0.
 ///
-/// For example, `i // 12`, `i % 12 // 4` and `i % 4`.
+/// For example, `i // 12`, `i % 12 // 4` and `i % 4` determine `i`.
 fn is_covered(expressions: &[Expr], candidate: &Loop) -> bool {
     if candidate.start.as_int() != Some(0) {
         return false;

@@ -28,9 +28,9 @@
 //! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in
 //!   multiples of 512 bytes.
 //! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by
-//!   helpers (`prelude`) only. The simulator implements them lane by lane, and completes an asynchronous copy as late
-//!   as it may, or at once if threads run in descending order; `tests/kernels/hopper_faults.rs` checks that a kernel
-//!   with a missing wait does not give the right result. No rule uses an instruction that the target does not have.
+//!   helpers (`prelude`) only. The simulator implements them, and completes an asynchronous copy as late as it may, or
+//!   at once if threads run in descending order; `tests/kernels/hopper_faults.rs` checks that a kernel with a missing
+//!   wait does not give the right result. No rule uses an instruction that the target does not have.
 
 mod accumulate;
 #[cfg(feature = "driver")]

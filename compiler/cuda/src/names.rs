@@ -115,7 +115,7 @@ const RESERVED: &[&str] = &[
     "HUGE_VAL",
 ];
 
-/// Functions that the text calls, without the suffix `f` of their variants for `float`, such as `expf`.
+/// Functions that the text may call, without the suffix `f` of their variants for `float`: `exp` is also for `expf`.
 const FUNCTIONS: &[&str] = &[
     "atomicAdd",
     "atomicCAS",
@@ -183,7 +183,7 @@ impl Names {
     }
 }
 
-/// Whether the text uses a name itself. For example, `expf` and `atomicMax`.
+/// Whether a name is reserved or is a function that the text may call, for example `expf`.
 fn is_reserved(name: &str) -> bool {
     let is_function = |name: &str| FUNCTIONS.contains(&name);
     RESERVED.contains(&name) || is_function(name) || name.strip_suffix('f').is_some_and(is_function)

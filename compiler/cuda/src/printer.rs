@@ -43,9 +43,9 @@ pub(crate) struct Kernel<'m> {
     names: Names,
     vars: FxHashMap<VarId, String>,
     buffers: FxHashMap<BufferId, BufferText>,
-    /// The parameters with their arguments, in order of first use.
+    /// The parameters before the tensor maps, with their arguments, in order.
     parameters: Vec<(String, Argument)>,
-    /// The parameters after those: tensor maps, of tensors whose tiles are copied by TMA.
+    /// The parameters that are tensor maps: of tensors whose tiles are copied by TMA.
     maps: Vec<(String, TensorMap)>,
     temporaries: FxHashMap<BufferId, usize>,
     buffer_params: FxHashMap<BufferId, usize>,
@@ -54,8 +54,8 @@ pub(crate) struct Kernel<'m> {
     symbols: FxHashSet<VarId>,
     /// The variables in scope that are known to be nonnegative.
     natural: FxHashSet<VarId>,
-    /// The variables whose values come from data (for example buffers or scalar arguments): signed arithmetic on them may
-    /// overflow and must wrap.
+    /// The variables whose values come from data (for example buffers or scalar arguments): signed arithmetic on them
+    /// may overflow and must wrap.
     data: FxHashSet<VarId>,
     /// The variables whose values reach a discrete decision, and whether the expression that is being printed does: see
     /// [`rounding`].
@@ -171,8 +171,8 @@ impl<'m> Kernel<'m> {
         Ok((KernelInfo { name, text: 0..0, host_loops, guard, shape, work, arguments, maps }, text))
     }
 
-    /// Sets the number of threads of a kernel with one thread per element. A buffer that is too large for local memory
-    /// is then a temporary with one part for each thread.
+    /// Sets the number of threads of a kernel with one thread per element; `None` for a kernel of one thread. A buffer
+    /// that is too large for local memory is a temporary with one part for each of these threads.
     pub(crate) fn has_threads(&mut self, threads: Option<Expr>) {
         self.threads = threads;
     }
@@ -199,7 +199,7 @@ impl<'m> Kernel<'m> {
     }
 
     /// Declares the index of the thread, exits the threads beyond the last iteration, and declares the loop variables.
-    /// For example, for loops of 8 and 4 iterations, after the exit:
+    /// For example, for `int64` loops of 8 and 4 iterations, after the exit:
     ///
     /// ```text
     /// const long long i = thread / 4;

@@ -4,7 +4,7 @@
 //! statements of a function          rule              kernels
 //! C[m, n] += A[m, k] * B[k, n]      gemm         →    one kernel of tiles: the second statement is the
 //! D[m, n] = max(C[m, n], 0)                           epilogue of the first
-//! E[m] += D[m, n]                   rows         →    one kernel, a warp per row
+//! E[m] += D[m, n]                   rows         →    one kernel, for example with a warp per row
 //! ```
 //!
 //! The statements (`Statements`) are scheduled from first to last. For the remaining ones the rules are tried in order
@@ -168,7 +168,7 @@ impl Target {
     }
 }
 
-/// The number of multiprocessors that is assumed if no device was queried: that of an H100 or H200.
+/// The number of multiprocessors that is assumed if it is not known: that of an H100 SXM or H200.
 pub const UNITS: u32 = 132;
 
 /// The alignment in bytes of dynamic shared memory, which follows the statically declared shared memory (`RX_SHARED` in
@@ -195,7 +195,7 @@ pub fn arch(text: &str) -> Result<u32, String> {
 /// The next statements of a function that have no kernel yet, as a rule gets them.
 pub(crate) struct Task<'f> {
     pub(crate) func: &'f PrimFunc,
-    /// The remaining statements, in order, up to the first one with other host loops; never empty.
+    /// The remaining statements, in order, before the first one with other host loops; never empty.
     pub(crate) statements: &'f [Statement],
     /// All statements of the function, and the index of the first remaining one among them.
     pub(crate) of: (&'f Statements, usize),
@@ -334,19 +334,21 @@ pub(crate) trait KernelBody {
 
 /// The description of a kernel without its body.
 pub(crate) struct Frame<'k> {
-    /// The function with the variables that the rule added; `None` if the rule uses the task's function unchanged.
+    /// The function that the statements belong to, usually with variables that the rule added; `None` is the task's
+    /// function.
     pub(crate) func: Option<&'k PrimFunc>,
     /// The launch: grid, block and dynamic shared memory.
     pub(crate) shape: LaunchShape,
     /// The host launches the kernel only if this condition holds.
     pub(crate) guard: Option<&'k Expr>,
     /// The statements that the kernel computes. They appear in its comment. Their buffers are its parameters, except
-    /// [`Frame::kept`]: first the function's parameters in their order, then intermediate results.
+    /// [`Frame::kept`] and those that they allocate: first the function's parameters in their order, then intermediate
+    /// results.
     pub(crate) statements: Vec<&'k Stmt>,
     /// The number of iterations of the innermost loops, if it is not that of the statements: for example of a kernel
     /// that combines partial results of another one.
     pub(crate) work: Option<Expr>,
-    /// Buffers of [`Frame::statements`] that are not parameters, because their values do not leave the kernel.
+    /// Buffers of [`Frame::statements`] that are not parameters, usually because their values do not leave the kernel.
     pub(crate) kept: Vec<BufferId>,
     /// The number of blocks that should be resident on a multiprocessor: the second argument of `__launch_bounds__`,
     /// which limits the registers of a thread.

@@ -32,7 +32,7 @@ use std::cell::OnceCell;
 pub struct Unsupported {
     /// The function.
     pub function: Name,
-    /// The construct that has no form in CUDA C, or the limit that is exceeded.
+    /// The reason of the last rule that was tried, for example a dtype without a C type.
     pub reason: String,
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct Statement {
     pub(crate) guard: Option<Expr>,
     /// The host loops around the statement, outermost first.
     pub(crate) host_loops: Vec<HostLoop>,
-    /// The statement as a loop nest around one block, computed at the first use, since many rules match it.
+    /// The result of [`Statement::nest`], computed at the first use, since many rules match it.
     nest: OnceCell<Option<Nest>>,
 }
 
 impl Statement {
-    /// Returns the statement as a loop nest around one block, or `None` if it has another form. `func` must be the same
-    /// in every call.
+    /// Returns the statement as a loop nest around one block or statements without blocks, or `None` if it has another
+    /// form. `func` must be the same in every call.
     pub(crate) fn nest(&self, func: &PrimFunc) -> Option<Nest> {
         self.nest.get_or_init(|| Nest::of(&self.stmt, func)).clone()
     }
@@ -69,7 +69,7 @@ pub(crate) struct Statements {
 }
 
 impl Statements {
-    /// Returns the statements from index `from` on, up to the first one whose host loops differ from those of the
+    /// Returns the statements from index `from` on, before the first one whose host loops differ from those of the
     /// statement at `from`.
     pub(crate) fn together(&self, from: usize) -> &[Statement] {
         let left = self.statements.get(from..).unwrap_or_default();

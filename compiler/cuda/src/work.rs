@@ -67,7 +67,7 @@ struct Counter<'f> {
 }
 
 impl Counter<'_> {
-    /// Returns the number of iterations of the innermost loops of a statement, or `None` if it has no loop.
+    /// Returns the number of iterations of the innermost `for` loops of a statement, or `None` if it has none.
     fn stmt(&mut self, stmt: &Stmt) -> Option<Expr> {
         match stmt {
             Stmt::For { var, start, extent, body, .. } => {

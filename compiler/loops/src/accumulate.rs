@@ -42,7 +42,7 @@ pub struct Nest {
     pub predicate: Option<Expr>,
     /// The statement that is executed before the body where all reduction axes have their first values.
     pub init: Option<Stmt>,
-    /// The block's body.
+    /// The block's body, or the statements without a block.
     pub body: Stmt,
 }
 
@@ -178,12 +178,12 @@ impl Nest {
     /// Returns [`Nest::reduction`] with a reason if there is none.
     ///
     /// # Errors
-    /// If the body is not a reduction of one element.
+    /// If [`Nest::reduction`] returns `None`.
     pub fn update(&self) -> Result<Reduction, Declined> {
         self.reduction().ok_or(Declined("requires a reduction that updates one element; found none"))
     }
 
-    /// Matches the body as a reduction; returns `None` if it has another form.
+    /// Matches the body and the init as a reduction; returns `None` if one of them has another form.
     pub fn reduction(&self) -> Option<Reduction> {
         let Stmt::Store { buffer, indices, value, site } = &self.body else { return None };
         let Expr::Binary { op, left, right } = value else { return None };

@@ -62,9 +62,9 @@ impl Affine {
         Some(Affine { buffer, base, strides, opaque: Vec::new() })
     }
 
-    /// Returns the address of `buffer[indices]`, with the non-affine indices as opaque terms. Returns `None` if a
-    /// stride or the base cannot be expressed over variables. For example, `A[C[i], j]` has the opaque term `C[i]` and
-    /// the stride `j: 1`.
+    /// Returns the address of `buffer[indices]`, with the non-affine indices as opaque terms. For example, `A[C[i], j]`
+    /// has the opaque term `C[i]` and the stride `j: 1`. Returns `None` if the stride of an opaque term cannot be
+    /// expressed over variables, or if the arithmetic overflows.
     pub fn with_opaque(
         scope: &mut Scope,
         func: &PrimFunc,
@@ -122,7 +122,7 @@ impl Affine {
         self.opaque.iter().any(|(index, _)| mentions(index, &|one| *one == var))
     }
 
-    /// Whether the address depends on the loop.
+    /// Whether the address depends on the loop, other than by its base.
     pub fn uses(&self, var: VarId) -> bool {
         self.strides.contains_key(&var) || self.is_opaque(var)
     }
@@ -146,15 +146,15 @@ impl Affine {
         Ok(Affine { opaque: opaque.collect::<Result<_, E>>()?, ..self.clone() })
     }
 
-    /// Whether the access can be vectorized along the loop: the loop has stride 1, and each vector that starts at a
-    /// multiple of the vector width along the loop has an address that is a multiple of it. The width is the number of
-    /// `multiples`.
+    /// Whether the access can be vectorized along the loop: the loop has stride 1 and is in no opaque index, and each
+    /// vector that starts at a multiple of the vector width along the loop has an address that is a multiple of it. The
+    /// width is the number of `multiples`.
     pub fn is_vector(&self, along: VarId, multiples: &Multiples) -> bool {
         self.alignment(along).is_some_and(|mut all| all.all(|dim| multiples.has(dim)))
     }
 
-    /// If the loop has stride 1, returns the dims that the vector width must divide so that vectors along the loop are
-    /// aligned: the base and all other strides. Otherwise returns `None`.
+    /// If the loop has stride 1 and is in no opaque index, returns the dims that the vector width must divide so that
+    /// vectors along the loop are aligned: the base and all other strides. Otherwise returns `None`.
     pub fn alignment(&self, along: VarId) -> Option<impl Iterator<Item = &Dim>> {
         let strides = self.strides.iter().filter(move |(var, _)| **var != along).map(|(_, stride)| stride);
         let all = [&self.base].into_iter().chain(self.opaque.iter().map(|(_, stride)| stride)).chain(strides);
@@ -197,7 +197,7 @@ impl Affine {
     }
 }
 
-/// Whether a symbolic integer is a multiple of a constant for all values of its symbols.
+/// Whether a symbolic integer is proved to be a multiple of a constant for all values of its symbols.
 pub fn is_multiple(dim: &Dim, of: i64) -> bool {
     Multiples::of(of).has(dim)
 }

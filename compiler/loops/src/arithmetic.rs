@@ -199,8 +199,8 @@ impl Scope {
         }
     }
 
-    /// Converts a symbolic integer to an expression of a dtype. Returns `None` for the error dim, if a coefficient or
-    /// constant does not fit the dtype, and if a symbol is unknown in this scope.
+    /// Converts a symbolic integer to an expression of a dtype. Returns `None`, for example, for the error dim, or if a
+    /// symbol is unknown in this scope.
     pub fn expr(&self, dim: &Dim, dtype: DType) -> Option<Expr> {
         if dim.is_error() {
             return None;

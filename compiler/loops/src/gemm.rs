@@ -71,7 +71,7 @@ pub struct Matrix {
 /// A batch axis with the stride of each matrix along it. The stride is 0 for a matrix that all products share.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchAxis {
-    /// The number of products.
+    /// The number of products along the axis.
     pub extent: Expr,
     /// The stride of the left factor, in elements.
     pub a: Expr,
@@ -87,7 +87,7 @@ pub struct Scheduled {
     /// The function, for its parameters and tables. Its body is the statement that the steps were built from. Its
     /// tables also contain the variables and buffers that the steps add.
     pub func: PrimFunc,
-    /// Buffers that are allocated while the steps run: those of the function's outermost blocks, and packed operands.
+    /// Buffers that are allocated while the steps run: those of the function's top-level blocks, and packed operands.
     pub temporaries: Vec<BufferId>,
     /// The steps, in order.
     pub steps: Vec<Step>,

@@ -193,8 +193,9 @@ impl Producer {
         })
     }
 
-    /// Binds the value by a `let` before the statement's one store. Requires that all loads of the store read the same
-    /// element, and that one of them is evaluated whatever the conditions are. Returns `None` otherwise.
+    /// Binds the value by a `let` before the one store of a nest. Requires that all loads of the store read the same
+    /// element, and that one of them is evaluated whatever the conditions are. Returns `None` otherwise, and for a
+    /// statement of another form.
     fn bound_in(&self, stmt: &Stmt, func: &mut PrimFunc) -> Option<Stmt> {
         match stmt {
             Stmt::Store { value, .. } => {

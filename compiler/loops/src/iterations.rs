@@ -5,7 +5,7 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 /// The number of loop iterations that a function executes, as an expression over its scalars and symbols.
 ///
 /// A loop whose extent is only known during the run (see [`is_host_computable`]), and each `while`, counts as one
-/// iteration here. The back end that runs such a loop counts its other iterations.
+/// iteration here. The CPU back end counts the iterations of such loops while it runs them.
 #[derive(Clone, Debug)]
 pub struct IterationCount(Tally);
 

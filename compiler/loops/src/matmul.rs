@@ -1,5 +1,5 @@
-//! *Matrix product scheduling*: maps a sum of products to a strided matrix product, and packs operands that are no
-//! matrices in memory.
+//! *Matrix product scheduling*: maps a sum of products to a strided matrix product, and packs operands, mainly those
+//! that are no matrices in memory.
 //!
 //! ```text
 //! for i, j, k: C[i, j] += select(i < n, A[i, k], 0) * B[k, j]
@@ -13,7 +13,7 @@
 //!     C[tile rows, :] += packed · B
 //! ```
 //!
-//! Requires `float32` or `float64` and a matched [`Product`]. Guarantees the same terms, added in another order.
+//! Requires `float32` or `float64` and a matched [`Product`]. Guarantees the same terms, perhaps in another order.
 //! Declines, for example, if a factor would be packed and the product has no M loops or no N loops.
 
 use crate::accumulate::Nest;
@@ -39,8 +39,8 @@ type Chain = Vec<(VarId, Dim)>;
 /// A factor of the product.
 pub(crate) struct Operand {
     expr: Expr,
-    /// The factor's address; `None` if the factor is to be packed, since it is computed, has another dtype than the
-    /// sum, or is not affine or not strided as needed.
+    /// The factor's address; `None` if the factor is to be packed, for example since it is computed or its address is
+    /// not affine.
     strided: Option<Affine>,
     /// Whether it is the factor with the N loops.
     is_right: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Operand {
 /// Schedules a nest as a matrix product and returns its steps.
 ///
 /// # Errors
-/// If the nest is no sum of products of `float32` or `float64`, if there are neither M nor N loops, if a factor would
+/// If the nest is no [`ProductNest`] of `float32` or `float64`, if there are neither M nor N loops, if a factor would
 /// be packed but there are no M or no N loops, or if an extent or stride cannot be expressed over the function's
 /// scalars.
 pub(crate) fn gemm_steps(

@@ -44,7 +44,7 @@ fn without_checks(stmt: &Stmt) -> Stmt {
     }
 }
 
-/// Schedules the statements of a function that is simplified and has its guards.
+/// Schedules the top-level statements of a simplified function.
 fn in_steps(func: PrimFunc) -> Scheduled {
     let mut temporaries = Vec::new();
     let mut statements = Vec::new();

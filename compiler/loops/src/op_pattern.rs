@@ -19,9 +19,10 @@ use rx_tir::{BinaryOp, Block, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 /// The fusion class of a function (TVM `include/tvm/relax/op_attr_types.h`), from the least to the most restricted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OpPattern {
-    /// Each element is computed from the elements at the same indices.
+    /// Each element is computed from the elements at the same indices. Further operands may be repeated along axes that
+    /// they lack.
     Elementwise = 0,
-    /// As [`OpPattern::Elementwise`], with operands repeated along axes that they lack.
+    /// Each element is computed from operands that are repeated along axes that they lack.
     Broadcast = 1,
     /// Each element is computed from elements whose indices are functions of its own indices: a transposition, a slice,
     /// a concatenation.

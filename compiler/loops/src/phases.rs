@@ -64,9 +64,9 @@ struct Meeting {
 }
 
 /// Splits a sum of products into phases. Loops that are split get new variables of `func`. `is_gathered` holds if the
-/// indices already select the taps of an output, so that no divisibility conditions are needed. Returns `None` if the
-/// nest is no such sum, has a predicate or a checked index, has no phases, or has a condition that cannot be
-/// eliminated.
+/// indices already select the taps of an output, so that no divisibility conditions are needed. Returns `None`, for
+/// example, if the nest is no such sum, has a predicate or a checked index, has no phases, or has a condition that
+/// cannot be eliminated.
 pub fn by_phases(nest: &Nest, func: &mut PrimFunc, is_gathered: bool) -> Option<Phased> {
     let mut is_checked = false;
     parts(nest, &mut |part| is_checked |= matches!(part, Expr::Checked { .. }));
@@ -249,9 +249,9 @@ fn step_over(nest: &mut Nest, func: &mut PrimFunc, meeting: &Meeting, phase: Var
 }
 
 /// Attaches conditions to the factors: those that they had, the new ones, and bounds of indices that are no longer
-/// proved in range because of iterations outside of the outputs and taps. Each condition is attached to every factor
-/// that mentions all of its loops. Returns `None` if the sum is not over products, or if a condition fits neither
-/// factor.
+/// proved in range because of iterations outside of the outputs and taps. A bound is attached to the factor with the
+/// index, each other condition to every factor that mentions all of its loops. Returns `None` if the sum is not over
+/// products, or if a condition fits neither factor.
 fn guard_factors(nest: &mut Nest, func: &PrimFunc, new: Vec<Expr>) -> Option<()> {
     let reduction = nest.reduction()?;
     let Expr::Binary { op: BinaryOp::Mul, left, right } = &reduction.value else { return None };

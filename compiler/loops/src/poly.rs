@@ -8,7 +8,7 @@ use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, UnaryOp, VarId};
 pub enum Atom {
     /// A variable.
     Var(VarId),
-    /// An integer expression of another form: a quotient, a load, a checked index.
+    /// An integer expression of another form, such as a quotient, a load or a checked index.
     Opaque(Expr),
 }
 
@@ -89,7 +89,7 @@ impl Poly {
                     self.terms.swap_remove(at);
                 }
             }
-            // A product of n sums has up to 2ⁿ terms.
+            // A product of n sums of two terms has up to 2ⁿ terms.
             None if coefficient != 0 && self.terms.len() >= MOST_TERMS => return None,
             None if coefficient != 0 => self.terms.push((atoms, coefficient)),
             None => {}

@@ -64,7 +64,8 @@ struct Case {
 }
 
 impl Case {
-    /// Enumerates all cases. NaNs are only enumerated for float keys.
+    /// Enumerates the possible cases. Positions are only equal where the keys are, and keys are only NaN if they are
+    /// floats.
     fn all(is_float: bool) -> impl Iterator<Item = Case> {
         let numbers = [Ordering::Less, Ordering::Equal, Ordering::Greater].map(Keys::Numbers);
         let nans = [Keys::OtherNan, Keys::OwnNan, Keys::Nans];
@@ -95,7 +96,7 @@ impl Ranking {
     /// Matches the nest as a ranking.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the nest has another form.
     pub fn of(nest: &Nest, func: &PrimFunc) -> Result<Ranking, Declined> {
         let none = Declined("requires a ranking, which counts the elements before each element; found none");
         let reduction = nest.reduction().ok_or(none)?;
@@ -177,8 +178,8 @@ struct Reader<'e> {
 }
 
 impl Reader<'_> {
-    /// Returns the value in a case, 0 or 1 for `bool`. Returns `None` if it depends on anything other than the case, or
-    /// contains another operation.
+    /// Returns the value in a case, 0 or 1 for `bool`. Returns `None` if it is not computed here, for example because
+    /// it depends on anything other than the case.
     fn value(&self, expr: &Expr, case: Case) -> Option<i64> {
         let truth = |expr: &Expr| self.value(expr, case).map(|value| value != 0);
         match expr {

@@ -233,7 +233,7 @@ impl Reader<'_> {
         Expr::select(var.eq(start), first.clone(), rest.clone())
     }
 
-    /// Whether two expressions are equal at the loop's first value.
+    /// Whether two expressions are proved equal at the loop's first value.
     fn is_same_at_start(&mut self, a: &Expr, b: &Expr, along: VarId) -> bool {
         let start = Expr::Int { value: 0, dtype: self.func.var(along).dtype };
         let [a, b] = [a, b].map(|expr| self.normal(&put(expr, along, &start)));

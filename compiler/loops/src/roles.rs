@@ -69,7 +69,7 @@ impl ProductNest {
     /// Matches the nest as a sum of products. Loops that are split get new variables of `func`.
     ///
     /// # Errors
-    /// If it is no sum of products.
+    /// If it does not match, for example because it is no sum of products or because a loop has none of the roles.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<ProductNest, Declined> {
         nest.update()?;
         let mut nest = nest.clone().with_split_loops(func);
@@ -83,14 +83,14 @@ impl ProductNest {
         Ok(ProductNest { nest, product, scope })
     }
 
-    /// Returns the affine address of the access over the loops of the nest. Returns `None` if it is not affine, or if
-    /// an index contains a bounds check ([`Expr::Checked`]) or a load.
+    /// Returns the affine address of the access over the loops of the nest. Returns `None` if it is not affine, for
+    /// example if an index contains a bounds check ([`Expr::Checked`]) or a load.
     pub fn affine(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         Affine::sum(&mut self.scope, func, &self.nest.loops, buffer, indices)
     }
 
     /// Returns the affine address of the access within one product of the batch: batch loops may occur in any form, as
-    /// part of the base. Returns `None` if it is not affine in the other loops, or for an index as in
+    /// part of the base. Returns `None` if it is not affine in the other loops, for example for an index as in
     /// [`ProductNest::affine`].
     pub fn affine_in_batch(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let is_batch = |var: VarId| self.product.loops.iter().any(|(one, _, role)| *one == var && *role == Role::Batch);

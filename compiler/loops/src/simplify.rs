@@ -101,9 +101,9 @@ impl Simplifying {
         map_stmt(&stmt, &mut |expr| substitute(expr, &|var| values.get(&var).cloned()))
     }
 
-    /// Removes the axes of extent 1 that are bound to their start, and a constant predicate. Without reduction axes,
-    /// the init becomes the first statement of the body. A block that is left without axes, init and buffers is
-    /// replaced by its body, under its predicate.
+    /// Removes the axes of extent 1 that are bound to their start, a predicate that is constant true, and a block whose
+    /// predicate is constant false. Without reduction axes, the init becomes the first statement of the body. A block
+    /// that is left without axes, init and buffers is replaced by its body, under its predicate.
     fn block(&mut self, mut block: Block) -> Stmt {
         let fixed = |iter: &rx_tir::Iter| iter.extent.as_int() == Some(1) && iter.binding == iter.start;
         if block.iters.iter().any(fixed) {
@@ -177,8 +177,8 @@ fn square_root(value: f64, dtype: DType) -> Option<Expr> {
     Some(Expr::Float { value: root, dtype })
 }
 
-/// Normalizes an integer expression by way of a [`Dim`]. Returns it unchanged if the result is longer, or if the dim
-/// has an opaque expression as an atom.
+/// Normalizes an integer expression by way of a [`Dim`]. Returns it unchanged if the dim has an opaque expression as an
+/// atom, or if the result is longer or cannot be expressed.
 fn index(scope: &mut Scope, expr: Expr) -> Expr {
     let dtype = expr.dtype();
     let dim = scope.dim(&expr);

@@ -82,7 +82,7 @@ impl SlidingWindow {
     /// Matches the nest as a reduction over sliding windows. Loops that are split get new variables of `func`.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the nest has another form.
     pub fn of(nest: &Nest, func: &mut PrimFunc) -> Result<SlidingWindow, Declined> {
         Declined::when(
             nest.reduction().is_none() || nest.init.is_none(),
@@ -150,8 +150,8 @@ impl SlidingWindow {
     }
 
     /// Returns the reduction loops that occur in an index of a load together with a loop of the result, and the window
-    /// indices: those of affine indices with constant coefficients below 2²⁰ for both loops, positive for the loop of
-    /// the result. Indices that contain a load, or a checked index as an operand, are ignored.
+    /// indices: those of affine indices with constant coefficients of magnitudes below 2²⁰ for both loops, positive for
+    /// the loop of the result. Indices that contain a load, or a checked index as an operand, are ignored.
     fn joined(&mut self, expr: &Expr) -> (Vec<VarId>, Vec<WindowIndex>) {
         let mut indices: Vec<Expr> = Vec::new();
         expr.walk(&mut |part| {
@@ -245,7 +245,7 @@ impl SlidingWindow {
     }
 
     /// Returns the affine address of the access over the nest's loops and the variables `more`. Returns `None` if it is
-    /// not affine, or if an index is checked or read from memory.
+    /// not affine, for example if an index is checked or read from memory.
     pub fn affine(&mut self, func: &PrimFunc, more: &[VarId], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let new = more.iter().map(|var| Loop { var: *var, extent: Expr::int(1), kind: IterKind::Spatial });
         let loops: Vec<Loop> = self.nest.loops.iter().cloned().chain(new).collect();

@@ -75,8 +75,8 @@ impl Nest {
         is_associative(&parts).then_some(parts)
     }
 
-    /// Returns the elements that `init` stores, each with a new variable for its old value. Returns `None` if there is
-    /// no init, or if it has another form than one store for each of several buffers.
+    /// Returns the elements that `init` stores, each with a new variable for its old value. Returns `None`, for
+    /// example, if there is no init, or if two of its stores are to one buffer.
     fn targets(&self, func: &mut PrimFunc) -> Option<Vec<Target>> {
         let init = self.init.as_ref()?;
         let stores = match init {
@@ -217,8 +217,8 @@ fn is_free_in_order(op: BinaryOp, dtype: DType) -> bool {
 }
 
 /// Replaces the iteration's elements by the right placeholders in the conditions of choices. Returns `None` if a
-/// condition is not made of comparisons between the two sides of a chosen element ([`is_chosen`]), or if an iteration's
-/// element depends on the accumulated values.
+/// condition is not made of comparisons of the sides of a chosen element ([`is_chosen`]), or if an iteration's element
+/// depends on the accumulated values.
 fn compare_with_right(func: &PrimFunc, parts: &mut [TupleElement]) -> Option<()> {
     let known: Vec<(VarId, VarId, Expr, bool)> =
         parts.iter().map(|part| (part.left, part.right, part.element.clone(), is_chosen(part))).collect();

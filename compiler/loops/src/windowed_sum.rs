@@ -83,7 +83,7 @@ struct Factor {
 /// Matches the nest as a windowed sum.
 ///
 /// # Errors
-/// If it is none.
+/// If the nest has another form.
 pub(crate) fn windowed_sum(nest: &Nest, func: &PrimFunc) -> Result<WindowedSum, Declined> {
     let mut nest = nest.clone();
     let mut scope = Scope::new(func);

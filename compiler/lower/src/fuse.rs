@@ -6,7 +6,7 @@
 //! y = kernel relu(t)
 //! ```
 //!
-//! Fusion has three stages:
+//! Fusion has three main stages:
 //!
 //! 1. *Epilogues*: an elementwise kernel that is the only reader of a reduction's result is merged into the reduction
 //!    (for example a convolution followed by its normalization and activation). A schedule can then keep each element
@@ -19,7 +19,7 @@
 //! A view between two kernels usually does not prevent fusion if the consumer can read the tensor under its shape
 //! before the view (`reshape`), or can run over that shape, with the view moved after it (`sink`). A kernel that only
 //! moves elements (`moves`, for example a transpose) is duplicated into its readers if these are few and injective. A
-//! kernel that keeps the elements in order becomes a view.
+//! kernel that only copies all elements in order becomes a view.
 //!
 //! Requires registers that are written once. Guarantees that the values of the remaining registers are unchanged, and
 //! that no index contains a new division.
@@ -60,7 +60,7 @@ const MAX_NESTS: usize = 64;
 /// The maximum number of readers into which a kernel that only moves elements is duplicated.
 const MAX_READERS: usize = 4;
 
-/// The target information of the device, and the cache of rewrites. Every fusion step takes them.
+/// The target information of the device, and the queries. Every fusion step takes them.
 pub(crate) struct Context<'c> {
     /// The device's target information: whether it fuses chains, for example.
     pub(crate) target_info: &'c dyn TargetInfo,
@@ -322,7 +322,7 @@ fn prologue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Opt
         return None;
     }
     let reader = only_reader(code, at, reads)?;
-    // A producer that is merged through a view is recomputed at every read, not buffered. So a reader that loads
+    // A producer that is merged through a view may be recomputed at every read, not buffered. So a reader that loads
     // elements several times (a reduction) is accepted only if the producer just moves elements.
     (reader.view.is_none() || properties.is_move || is_injective_at(code, reader.at, program)).then_some(reader)
 }

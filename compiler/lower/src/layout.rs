@@ -12,7 +12,7 @@
 //! are rewritten (`rewrite`). The other axes keep their order.
 //!
 //! Guarantees that no value that enters or leaves a procedure changes its layout, and that no kernel is added that only
-//! transposes an activation.
+//! transposes an intermediate tensor.
 //!
 //! The steps:
 //!

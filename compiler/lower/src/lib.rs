@@ -21,9 +21,9 @@
 //! - Memory that the module allocates explicitly is not allocated here. A prim_func that writes into a tensor defines a
 //!   new register (`lower::memory`), shape heaps become dims, and packed functions become instructions
 //!   (`lower::packed`).
-//! - A call whose operand types are not fully known (`R.Tensor(ndim=2)`, `R.Any`) keeps its operator
-//!   (`Operation::Dynamic`). At run time the types of its tensors and the values of its other operands determine a
-//!   separate program, which is cached ([`dynamic`]).
+//! - A call that would become a kernel or a view, and whose operand or result types are not fully known
+//!   (`R.Tensor(ndim=2)`, `R.Any`), keeps its operator (`Operation::Dynamic`). At run time the types of its tensors and
+//!   the values of its other operands determine a separate program, which is cached ([`dynamic`]).
 //! - The functions of kernels are shared and compared by content ([`Loops`]). Most operations that create or change a
 //!   function depend only on a key and are requested through [`Queries`], so that a database can cache the answers
 //!   (`docs/decisions/0012-kernels-keyed-by-content.md`).
@@ -31,15 +31,15 @@
 //!
 //! # Invariants
 //!
-//! - Every register is written exactly once on every path. A kernel reads its inputs and writes its outputs, and has no
-//!   other effect.
+//! - No register is written twice on a path. A kernel reads its inputs and writes its outputs; it has no other effect,
+//!   except that a run-time check in it may fail.
 //! - After the last step, kernels with different functions have different names.
 //! - No step adds a division to an index: a view that would need one remains a kernel boundary.
 //! - No kernel outside a chain (`fuse::chain`) reads a value between the chain's two products. The chain is fused only
 //!   if the device can schedule it as one kernel. The CPU and the interpreter have no chains.
 //! - The step `AssignLayouts` changes the layout of no value that leaves its procedure, and adds no kernel that only
-//!   transposes an activation. It changes no program for devices that do not request a layout. Run-time checks report
-//!   the axes of the source program.
+//!   transposes an intermediate tensor. It changes no program for devices that do not request a layout. Run-time checks
+//!   report the axes of the source program.
 //! - Outputs share memory only if their lifetimes do not overlap. A value that may outlive its procedure has separate
 //!   memory.
 

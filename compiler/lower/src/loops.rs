@@ -19,7 +19,7 @@ struct Shared {
     hash: u64,
     func: PrimFunc,
     properties: OnceLock<Properties>,
-    /// The number of inputs, and for it the results of [`Loops::follows`].
+    /// The number of inputs in the first call of [`Loops::follows`], and the answer for each of these inputs.
     followed: OnceLock<(usize, Box<[bool]>)>,
 }
 
@@ -69,7 +69,7 @@ impl Deref for Loops {
 
 impl PartialEq for Loops {
     fn eq(&self, other: &Loops) -> bool {
-        // The hash covers the bits of floats, which the comparison of contents does not distinguish.
+        // The hashes of `0.0` and `-0.0` differ, while the comparison of contents does not distinguish them.
         Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.func == other.0.func
     }
 }

@@ -62,9 +62,9 @@ pub struct Problem {
 /// Lowers the function `entry` and all functions that are reachable from it to a program.
 ///
 /// # Errors
-/// Returns one error if the module has no Relax function `entry`. Otherwise returns an error for each construct that
-/// has no lowering, for example an unknown operator or function, a prim_func that cannot be run, or a shape that is not
-/// known.
+/// Returns one error if the module has no Relax function `entry`. Otherwise returns the errors of the constructs that
+/// have no lowering, for example an unknown operator or function, a prim_func that cannot be run, or a shape that is
+/// not known.
 pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
     program(module, entry, false, false)
 }
@@ -75,8 +75,8 @@ pub(crate) fn lower_complete(module: &dyn Module, entry: Name) -> Result<Program
 }
 
 /// Like [`lower`], and reports every variable that is bound to a value or to a tuple of values ([`Operation::Bound`]).
-/// The names of nested functions, variables bound directly to a function, and `_` are not reported. The variable
-/// of an `if` is reported in each branch.
+/// The names of nested functions, variables bound directly to a function of the module, and `_` are not reported. The
+/// variable of an `if` is reported in each branch.
 ///
 /// # Errors
 /// Like [`lower`].
@@ -165,11 +165,11 @@ struct FunctionLowering<'l, 'm> {
     lowerer: &'l mut Lowerer<'m>,
     /// The values of the variables in scope.
     names: NameMap<Known>,
-    /// The tensors that may be written in place.
+    /// The tensors that the function may write into.
     tensors: Tensors,
     /// The shape heaps, by number.
     heaps: Vec<Heap>,
-    /// The number of symbols made for the slots of shape heaps.
+    /// The last number that was used in the name of a symbol for a shape heap.
     heap_symbols: u32,
     /// The instructions of the current block.
     code: Vec<Instruction>,
@@ -296,7 +296,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
     }
 
     /// Emits [`Operation::Bound`] for a variable, if the program is watched. Emits nothing for the variable `_`, for a
-    /// function, or for an expression that has an error.
+    /// function of the module, for a nested function in its own body, or for an expression that has an error.
     fn bound(&mut self, variable: Name, known: &Known) {
         let has_value = !matches!(known, Known::Broken | Known::Global(_) | Known::Closure(..));
         if self.lowerer.watched && has_value && variable.as_str() != "_" {
@@ -305,7 +305,7 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         }
     }
 
-    /// Checks a value at run time where its annotation is more precise than the inferred type. For example,
+    /// Checks a value at run time where its annotation states a fact that the inferred type does not. For example,
     /// `y: R.Tensor((4,)) = f(x)`, where `f` returns `R.Tensor(ndim=1)`.
     fn narrowed(&mut self, known: Known, variable: Name, inferred: &StructInfo, declared: &StructInfo) -> Known {
         if inferred == declared || !declared.says_more_than(inferred) || matches!(known, Known::Broken) {
@@ -356,8 +356,9 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         (Branch { code, result }, std::mem::replace(&mut self.tensors, tensors))
     }
 
-    /// Lowers a nested function to a closure. The closure captures each variable that the body reads and whose value is
-    /// in registers. The values of other variables are known at compile time, so the body uses them directly.
+    /// Lowers a nested function to a closure. The closure captures each variable that the body reads and whose value
+    /// has a part in a register ([`Known::has_registers`]). The values of other variables are known at compile time, so
+    /// the body uses them directly.
     fn nested(&mut self, function: &Function) {
         let mut free = Vec::new();
         let mut inherited = Vec::new();

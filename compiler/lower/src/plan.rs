@@ -1,5 +1,5 @@
 //! Static memory planning: assigns the outputs of kernels to storages, so that outputs whose lifetimes do not overlap
-//! share memory.
+//! can share memory.
 //!
 //! ```text
 //! r1 = kernel f(r0)            r1 in storage 0
@@ -20,7 +20,7 @@ use rx_ir::Pool;
 pub fn plan(procedure: &mut Procedure) {
     let lifetimes = Lifetimes::of(procedure);
     let mut pool: Pool<Vec<StorageSize>> = Pool::default();
-    // By instruction: the storages that are free after it.
+    // By instruction: the storages that become free after it.
     let mut ending: Vec<Vec<usize>> = vec![Vec::new(); procedure.code.len()];
     for (at, instruction) in procedure.code.iter_mut().enumerate() {
         if let Operation::Kernel { outputs, .. } = &mut instruction.operation {

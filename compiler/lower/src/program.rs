@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A value of a procedure, by its number. Every register is written exactly once on every path.
+/// A value of a procedure, by its number. No register is written twice on a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Register(pub u32);
 
@@ -237,7 +237,7 @@ pub enum Operation {
         /// The result.
         to: Register,
     },
-    /// Computes an operator on the host from whole values, if it cannot be expressed as loops.
+    /// Computes an operator on the host from whole values, mainly one that cannot be expressed as loops.
     Host {
         /// The result.
         to: Register,
@@ -258,7 +258,7 @@ pub enum Operation {
         /// The operand registers, in the order of the indices in the call's arguments.
         operands: Vec<Register>,
     },
-    /// Checks that a value has a type. Symbols of the type that have no value yet get their values from it.
+    /// Checks that a value has a type. Symbols of the type that have no value yet get theirs from the checked value.
     Match {
         /// The checked value.
         value: Register,
@@ -267,7 +267,7 @@ pub enum Operation {
         /// A description of the value for the message: ``parameter `x` ``.
         subject: String,
     },
-    /// Reports that a variable of the source is bound to a value, to the observer of a run. Only
+    /// Reports to the observer of a run that a variable of the source is bound to a value. Only
     /// [`crate::lower_watched`] emits it.
     Bound {
         /// The variable.
@@ -291,7 +291,7 @@ pub enum Operation {
         to: Register,
         /// The procedure.
         procedure: ProcedureId,
-        /// The arguments, followed by the captured values of a nested function.
+        /// The arguments.
         arguments: Vec<Register>,
     },
     /// Makes a closure.

@@ -126,8 +126,9 @@ pub fn run_with(
     }
 }
 
-/// Returns a program that consists of one prim_func and no calls, for inspection. Indices that cannot be proved in
-/// range are marked. If `optimized`, the loops are simplified and temporaries inlined, as in the step `SimplifyLoops`.
+/// Returns a program that consists of one kernel, the function `loops`, and no procedures, for inspection. Indices that
+/// cannot be proved in range are marked. If `optimized`, the loops are simplified and temporaries inlined, as in the
+/// step `SimplifyLoops`.
 pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     let inputs = loops.buffer_params().count();
     let guarded = rewritten(queries, &Rewrite::Guard { loops: loops.clone(), inputs });

@@ -23,7 +23,8 @@ pub struct WrittenAttributes {
 type Entries = Vec<(Arc<str>, Attr)>;
 
 /// Returns the attributes of the prim_func with these segments. If there is no dictionary, returns no entries, or
-/// `None` if there is no place for one: no header, no line after it, or a body on the header's line.
+/// `None` if there is no place for one: no header, no line break after it, or a statement after the `:` or `;` of
+/// another, such as a body on the header's line.
 pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
     let mut start = 0;
     let mut behind_header = None;
@@ -39,7 +40,7 @@ pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes
                 let line_end = segment.text().get(end..).and_then(|rest| rest.find('\n'));
                 behind_header = line_end.map(|line_end| start + end + line_end + 1);
             } else if statement.inline && behind_header.is_some() {
-                // The body begins on the header's line.
+                // The body may begin on the header's line.
                 return None;
             }
         }
@@ -63,7 +64,7 @@ fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span
     }
 }
 
-/// Returns the value of a literal; any other expression is kept as its source text.
+/// Returns the value of a literal; any other expression, also a tuple, is kept as its source text.
 pub fn literal(cursor: Cursor<'_>, expr: &Expr) -> Attr {
     let opaque = || Attr::Opaque(cursor.source(expr.tokens).into());
     match &expr.kind {

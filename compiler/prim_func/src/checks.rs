@@ -1,11 +1,11 @@
-//! Static checks of kernels that TVM does not make: bounds, races, reductions, regions, conversions and shadowed
-//! variables.
+//! Static checks of kernels, most of which TVM does not make: bounds, races, reductions, regions, conversions, shadowed
+//! variables, and loads before any store.
 //!
 //! The checks walk along the trace of a function (`reader::trace`). Statements that could not be read are not judged.
 //! An index is an error if it is proved to be out of bounds for all values of the symbols for which the access happens;
 //! the error names an iteration that shows it. An index that is out of bounds for some values only is a warning if the
 //! extent uses all symbols on which the index and its loops and conditions depend; otherwise it is not reported. The
-//! other checks give warnings; that of a race may be shown for a single value of the symbols.
+//! other checks give warnings; a race is searched for with a few values of the symbols only.
 //!
 //! ```text
 //! def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):
@@ -63,7 +63,7 @@ struct Walk<'t> {
     may_have_left: bool,
     intervals: Intervals,
     searcher: Searcher,
-    /// Variables that no statement binds: symbols and scalar parameters.
+    /// Variables that no event binds, such as symbols and scalar parameters.
     symbols: Vec<VarId>,
     start: Start,
     bounds: bounds::Findings<'t>,

@@ -1,8 +1,8 @@
 //! Signatures of the functions of `T`: one table for checks, the reader and the editor features.
 //!
 //! `tests/scripts/tir_signatures.py` compares the table (`signatures.txt`) with TVM's own functions. Code that
-//! interprets a call first puts its arguments in the order of the parameters with [`in_order`]. For example,
-//! `T.floordiv(b=3, a=x)` becomes `T.floordiv(x, 3)`.
+//! interprets a call first puts its arguments in the order of the parameters with [`in_order`] or [`values`]. For
+//! example, `T.floordiv(b=3, a=x)` becomes `T.floordiv(x, 3)`.
 
 mod bind;
 mod order;
@@ -98,7 +98,8 @@ impl<'t> Function<'t> {
         self.params.iter().enumerate().filter(|(_, param)| !param.old)
     }
 
-    /// Returns the signature in Python syntax: `floordiv(a, b, span=None)`.
+    /// Returns the signature of the newest release, for example `floordiv(a, b, span=None)`. Unlike in Python, no `*`
+    /// precedes the parameters that are passed by keyword only.
     pub fn signature(&self) -> String {
         let params: Vec<String> = self.current_params().map(|(_, param)| param.to_string()).collect();
         format!("{}({})", self.name, params.join(", "))
@@ -110,7 +111,8 @@ static FUNCTIONS: LazyLock<BTreeMap<&'static str, Function<'static>>> = LazyLock
     lines.filter_map(read).map(|function| (function.name, function)).collect()
 });
 
-/// Finds the function `T.name`. All dtypes (`T.float32`) share one signature.
+/// Finds the function `T.name`. Dtypes that are not in the table, such as `T.float32`, share the signature of
+/// `T.boolean`.
 pub fn find(name: &str) -> Option<&'static Function<'static>> {
     let by_name = FUNCTIONS.get(name);
     by_name.or_else(|| DType::parse(name).and_then(|_| FUNCTIONS.get("boolean")))

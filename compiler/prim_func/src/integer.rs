@@ -55,8 +55,8 @@ pub fn written_call(
     }
 }
 
-/// Returns the dim of `T.function(arguments)`. A function without a known arithmetic meaning is opaque: equal only to
-/// calls of the same function, or of a synonym such as `Select` for `if_then_else`, with equal arguments.
+/// Returns the dim of `T.function(arguments)`. A function without a known arithmetic meaning becomes an opaque term
+/// with the function's name; `T.Select` is named `T.if_then_else`.
 pub fn call(function: &str, arguments: &[Dim]) -> Dim {
     if arguments.iter().any(Dim::is_error) {
         return Dim::ERROR;
@@ -66,7 +66,7 @@ pub fn call(function: &str, arguments: &[Dim]) -> Dim {
         ("min", [a, b]) => a.minimum(b),
         ("floordiv" | "FloorDiv", [a, b]) => a.floor_div(b),
         ("floormod" | "FloorMod", [a, b]) => a.floor_mod(b),
-        // Truncating and flooring division agree for non-negative operands; extents are non-negative.
+        // Truncating and flooring division agree for non-negative operands.
         ("truncdiv" | "Div", [a, b]) if is_natural(a) && is_natural(b) => a.floor_div(b),
         ("truncmod" | "Mod", [a, b]) if is_natural(a) && is_natural(b) => a.floor_mod(b),
         ("truncdiv" | "Div", _) => Dim::opaque(name("T.truncdiv"), arguments.to_vec()),
@@ -82,7 +82,7 @@ pub fn call(function: &str, arguments: &[Dim]) -> Dim {
     }
 }
 
-/// Whether a dim is provably non-negative.
+/// Whether a dim is provably non-negative. Symbols count as non-negative.
 fn is_natural(dim: &Dim) -> bool {
     prove::lower(dim, &Bounds::default()).is_some_and(|low| low >= 0)
 }

@@ -126,15 +126,15 @@ fn names(segments: &[Arc<Segment>], file: &FileContext, macro_from: Option<u32>)
 /// One pass over the statements of a function, in source order.
 struct Walk<'a> {
     file: &'a FileContext,
-    /// The names bound by the statements before this one.
+    /// The names bound so far.
     bound: NameSet,
     /// Whether the walk is in the function's header. Types in the header may use names that the body binds.
     in_header: bool,
     /// All names that the function binds anywhere.
     anywhere: NameSet,
-    /// The unknown names reported so far.
+    /// The names reported so far, except those in `out_of_reach`.
     seen: NameSet,
-    /// The loop variables that were reported as not visible in their block.
+    /// The loop variables that were reported as used in a block that does not see them.
     out_of_reach: NameSet,
     /// The index of the current segment.
     segment: u32,

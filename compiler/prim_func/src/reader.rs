@@ -51,8 +51,8 @@ use value::Value;
 /// The result of reading a part of the text: the part, or the mistake to report.
 type Outcome<T> = Result<T, Box<Diagnostic<ItemPlace>>>;
 
-/// The nesting depth limit for expressions and binders, chosen so that recursive walks over the IR do not overflow
-/// the stack.
+/// The limit on the nesting depth of expressions, statements and binders, chosen so that recursive walks over the IR
+/// do not overflow the stack.
 const DEEPEST: usize = 512;
 
 /// Reads the prim_func `name` from its segments: decorators, header and body.
@@ -95,10 +95,10 @@ struct Reader<'a> {
     statement: u32,
     /// Names of the enclosing blocks, innermost last.
     operators: Vec<Name>,
-    /// The first value and the extent of each loop variable, except those of loops with a step.
+    /// The first value and the extent of each loop variable or thread axis, except those of loops with a step.
     ranges: FxHashMap<VarId, (Expr, Expr)>,
-    /// The names that become cells, which are stored to: names that are assigned more than once, changed by `+=` or
-    /// similar, or declared without a value.
+    /// The names whose scalar values become cells, which are stored to: names that are assigned more than once, changed
+    /// by `+=` or similar, or declared without a value.
     reassigned: NameMap<()>,
     /// Variables that are declared but not bound, such as `n = T.int64()`.
     symbols: Vec<VarId>,

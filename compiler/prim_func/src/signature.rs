@@ -42,8 +42,8 @@ pub fn prim_func_signature<'s>(
     None
 }
 
-/// Marks all buffers as read and written if the function writes no parameter. Such a function may be a placeholder for
-/// an external kernel, which may write any of them.
+/// Marks all buffer parameters as read and written if the function writes none of them. Such a function may be a
+/// placeholder for an external kernel, which may write any of them.
 fn settle(mut params: Vec<PrimParam>) -> Vec<PrimParam> {
     if !params.iter().any(is_written) {
         for param in &mut params {
@@ -66,16 +66,16 @@ struct Body {
     matched: NameMap<(Name, Vec<Dim>, DType)>,
     /// Names passed as `data` to a `T.decl_buffer` or `T.Buffer`, such as handles: from that name to the buffer's name.
     opened: NameMap<Name>,
-    /// Names that may be written if they are names of buffers: `A` in the store `A[i] = x` or in `T.writes(A[i])`.
-    /// Names that are used without an index, such as `A` in `f(A)` or the loop variable `i` in `A[i]`, are included,
-    /// whether they are buffers or not.
+    /// Names that may be written if they are names of buffers, for example `A` in the store `A[i] = x` or in
+    /// `T.writes(A[i])`. Names that are used without an index, such as `A` in `f(A)` or the loop variable `i` in
+    /// `A[i]`, are included, whether they are buffers or not.
     written: NameMap<()>,
-    /// Names that may be read if they are names of buffers: `A` in the load `A[i]`, and names that are used without an
-    /// index, as for `written`.
+    /// Names that may be read if they are names of buffers, for example `A` in the load `A[i]`, in `T.reads(A[i])` or
+    /// in `T.writes(A[i])`, and names that are used without an index, as for `written`.
     read: NameMap<()>,
     /// Names that are called like functions. Some of them are macros.
     called: Vec<Name>,
-    /// Whether the body calls external code, for example by `T.call_extern`, `T.call_packed` or inline PTX.
+    /// Whether the body calls a function whose name begins with `call_` or `ptx`, such as `T.call_extern`.
     calls_out: bool,
 }
 
@@ -164,12 +164,12 @@ impl Body {
         self.matched.insert(handle, (cursor.name(target.tokens.start), shape, dtype));
     }
 
-    /// Whether the body stores to a buffer over this handle.
+    /// Whether the body may write a buffer that has this parameter as its `data`.
     fn stores_in(&self, param: &PrimParam) -> bool {
         self.opened.get(&param.name).is_some_and(|buffer| self.written.contains_key(buffer))
     }
 
-    /// Records the names that an expression reads. A buffer that is passed whole counts as read and written.
+    /// Records the names that an expression reads or calls. A name without an index counts as read and written.
     fn load(&mut self, cursor: Cursor<'_>, expr: &Expr) {
         match &expr.kind {
             ExprKind::Subscript { value, index } => {
@@ -198,7 +198,7 @@ impl Body {
                     if region {
                         self.region(cursor, &argument.value);
                     }
-                    // `match_buffer(a, …)` of a handle is not an access; the match of a region was recorded above.
+                    // `match_buffer(a, …)` of a handle is not an access.
                     if !(source.ends_with(".match_buffer") && matches!(argument.value.kind, ExprKind::Name)) {
                         self.load(cursor, &argument.value);
                     }

@@ -11,9 +11,9 @@ use std::time::Duration;
 /// The progress of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// The number of kernels that are built.
+    /// The number of kernels that are built so far.
     pub done: usize,
-    /// The total number of kernels.
+    /// The number of kernels to build. A device may count identical kernels once.
     pub total: usize,
 }
 

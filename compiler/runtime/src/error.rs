@@ -34,7 +34,7 @@ pub enum Fault {
         operator: Name,
         /// The name of the buffer.
         buffer: Name,
-        /// The axis of the buffer, 0-based.
+        /// The axis of the program's tensor, 0-based.
         axis: u32,
         /// The value of the index.
         index: i64,

@@ -33,7 +33,7 @@ pub struct Executor<B: Backend> {
     idle: Vec<Vec<Storages<B>>>,
     /// The programs built for calls whose types are known only at run time.
     made: dynamic::Calls<B>,
-    /// The cached results of procedures with the attribute `rx.once`.
+    /// The cached results of memoized procedures ([`Procedure::once`]).
     kept: once::Cached<B::Memory>,
     /// The start time of the current run.
     started: Instant,

@@ -12,8 +12,9 @@
 //!   without an observer has no overhead from this.
 //! - Calls between procedures use a stack on the heap (`executor::calls`), not the native stack: tail calls become
 //!   loops, and the memory of suspended calls is bounded (`executor::suspended`).
-//! - The last result of a pure function with the attribute `rx.once` is cached, and returned by a call with identical
-//!   arguments. The pass `KeepRawEntry` sets the attribute on the function that prepares weights.
+//! - The last result of a memoized procedure is cached, and returned by a call with identical arguments. Memoized are
+//!   pure functions with the attribute `rx.once`, which the pass `KeepRawEntry` sets on the function that prepares
+//!   weights, and the conversions of weights that the lowering adds.
 //!
 //! # Invariants
 //!

@@ -28,7 +28,7 @@ pub struct KernelRun<'r> {
 /// and recursion. Kernels of calls that are lowered at run time are not reported.
 pub trait Observer {
     /// Whether [`Observer::kernel`] is called with each kernel's time. The device then finishes each kernel before it
-    /// starts the next. Otherwise the run waits only where it reads a value from the device, and at its end.
+    /// starts the next. Otherwise the run waits for the device mainly where it reads a value from it, and at its end.
     fn is_timing(&self) -> bool {
         true
     }

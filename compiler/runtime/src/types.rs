@@ -11,8 +11,8 @@ use rx_ir::{Shape, StructInfo};
 /// The values of symbolic variables, by name.
 pub(crate) type Symbols = NameMap<i64>;
 
-/// Evaluates a dim. Returns `None` if a symbol has no value, an operation is unknown, or the arithmetic overflows or
-/// divides by zero.
+/// Evaluates a dim. Returns `None`, for example, if a symbol has no value, an operation is unknown, or the arithmetic
+/// overflows or divides by zero.
 pub(crate) fn evaluate(dim: &Dim, symbols: &Symbols) -> Option<i64> {
     if let Some(value) = dim.as_constant() {
         return Some(value);

@@ -7,8 +7,8 @@ use crate::stmt::Stmt;
 use rx_base::name::NameMap;
 use rx_base::{Dim, Name};
 
-/// The cost of a function, over the names of its parameters and symbols. A field is `None` if an extent that it depends
-/// on does not follow from those.
+/// The cost of a function, over the names of its parameters and symbols. A field is `None`, for example, if an extent
+/// that it depends on does not follow from those.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
     /// The number of arithmetic operations in stored and `let` values. Indices of accesses, conditions and `init` are
@@ -106,7 +106,7 @@ impl Counter<'_> {
     }
 }
 
-/// Counts the arithmetic operations of a value, without the indices of loads.
+/// Counts the arithmetic operations of a value, without the indices of loads and the conditions of selections.
 fn operations(expr: &Expr) -> i64 {
     match expr {
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } | Expr::Load { .. } => 0,

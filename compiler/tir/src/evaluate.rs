@@ -6,10 +6,10 @@ use rx_base::DType;
 
 /// Whether [`evaluate_index`] can evaluate an integer or `bool` expression, given values of the variables that
 /// `has_value` accepts. Each of its variables must be one of them, and an integer or `bool`. The expression must have
-/// no loads and no `uint64`, and only float operations of `float32` and `float64` that the host computes as devices do:
-/// negation, `+`, `-`, `*`, `/`, minimum, maximum, `ceil`, `floor`, `trunc`, `log2`, `sqrt`, casts, comparisons and
-/// selections. The evaluation may still return `None`, for example if it overflows, divides by zero or fails an index
-/// check.
+/// no loads, no `uint64`, and no calls but `ceil`, `floor`, `trunc`, `log2` and `sqrt`. Its float operations must be of
+/// `float32` or `float64`, and ones that the host computes as devices do: these calls, negation, `+`, `-`, `*`, `/`,
+/// minimum, maximum, casts, comparisons and selections. The evaluation may still return `None`, for example if it
+/// overflows, divides by zero or fails an index check.
 pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
     expr.all(&|part| {
         let dtype = part.dtype();

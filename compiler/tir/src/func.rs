@@ -31,8 +31,7 @@ pub struct PrimFunc {
     pub buffers: Vec<Buffer>,
     /// The body.
     pub body: Stmt,
-    /// The Relax statements that the function computes: one before fusion; none for a function of the module that has
-    /// no call yet.
+    /// The Relax statements that the function computes: one before fusion; none for a function that has no call yet.
     pub origins: Vec<Origin>,
 }
 

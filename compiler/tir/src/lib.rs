@@ -6,24 +6,24 @@
 //! crate does not execute, schedule or print code for a device.
 //!
 //! [`builder`] and [`rewrite`] build and change functions; [`dim`] converts between symbolic integers and expressions;
-//! [`evaluate`] computes expressions on the host if they need no buffer's contents; [`mod@print`] writes TVMScript.
+//! [`evaluate`] computes expressions such as extents on the host; [`mod@print`] writes TVMScript.
 //! While a text is parsed, [`placeholders`] represent barriers, all-reduces and early exits; [`spmd`] and [`leave`]
 //! eliminate them.
 //!
 //! # Invariants
 //!
 //! - Variables and buffers are indices into the function's tables; each variable has one binder.
-//! - Symbolic extents are variables, and a function is correct for all their values.
+//! - The symbols of extents are variables, and a function is correct for all their values.
 //! - A parameter that the body neither reads nor writes (`Param::Handle`, a `T.handle` without `T.match_buffer`) gets
 //!   no argument. `rx-lower` keeps the tensor of that parameter unchanged: for an output that is new memory, zeros, or
 //!   the argument that it shares memory with.
 //! - Printing and reading back gives the same function, up to the names and numbering of variables and buffers, and
 //!   without index checks, layout permutations and source positions.
 //! - After `spmd`, no statement is a barrier or an all-reduce: a loop over all threads is between two barriers, and the
-//!   code outside of such loops is uniform, the same for all threads of a block. A body without barriers whose threads
-//!   read shared memory that others wrote gets the implied ones, as in TVM. Each launch of a function is one body of
-//!   threads with its own memory. A block with axes has an axis for each enclosing loop whose variable it uses, as
-//!   TVMScript requires.
+//!   code outside of such loops is uniform, the same for all threads of a block. A body without barriers gets implied
+//!   ones, as in TVM, for shared buffers whose stores and loads have different or unknown strides. Each launch of a
+//!   function is one body of threads with its own memory. A block with axes has an axis for each enclosing loop whose
+//!   variable it uses, as TVMScript requires.
 //! - After `leave`, no statement exits an iteration, a loop or the function: the statements after an exit are under a
 //!   condition.
 //! - A buffer of the scope `Fragment` belongs to a warp. An operation of the whole warp on it is a nest over its

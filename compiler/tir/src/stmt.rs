@@ -34,7 +34,7 @@ pub enum Stmt {
         indices: Vec<Expr>,
         /// A value of the buffer's dtype.
         value: Expr,
-        /// The statement that an error names if an index is out of range, here or in the value.
+        /// The statement that a run-time error names, for example if an index here or in the value is out of range.
         site: Site,
     },
     /// `var = value` in the statement `body`.
@@ -87,14 +87,15 @@ pub enum LoopKind {
     Vectorized,
     /// Sequential, with the body repeated for each iteration.
     Unrolled,
-    /// Each iteration is a thread or block of this axis, such as `blockIdx.x`. On a CPU, a sequential loop.
+    /// Each iteration is a thread or thread block of this axis, such as `blockIdx.x`. On a CPU, and for a `vthread`
+    /// axis, a sequential loop.
     ThreadBinding(Name),
 }
 
 /// A block. The enclosing loops bind its axes, and execute one instance of it for each of their iterations.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct Block {
-    /// The block's name: the operator's, or the one in the text.
+    /// The block's name, for example the operator's, or the one in the text. It may be empty.
     pub name: Name,
     /// The block's axes.
     pub iters: Vec<Iter>,
@@ -119,7 +120,7 @@ pub struct Iter {
     pub start: Expr,
     /// The number of values.
     pub extent: Expr,
-    /// The axis's value, as an expression over the enclosing loops.
+    /// The axis's value, as an expression over the enclosing loops and the axes of enclosing blocks.
     pub binding: Expr,
 }
 

@@ -24,7 +24,7 @@ pub fn tensor(expr: &Expr, constants: &Constants) -> Option<Tensor> {
     match &expr.kind {
         ExprKind::Constant(literal) => {
             let dtype = ty?.dtype?;
-            // A single literal can also have a type of higher rank; it then fills the whole tensor and is not converted
+            // A single literal can also have a type of higher rank, for example in `R.dist.const`. It is not converted
             // here.
             ty?.shape.dims()?.is_empty().then_some(())?;
             of_literal(literal, dtype).ok()
@@ -93,7 +93,7 @@ fn scalar(tensor: &Tensor) -> Option<Literal> {
 pub fn literals(tensor: &Tensor) -> Option<Vec<Literal>> {
     let one = |at| match (tensor.get(at)?, tensor.dtype()) {
         (Scalar::Int(value), DType::BOOL) => Some(Literal::Bool(value != 0)),
-        // A `uint64` above `i64::MAX` is stored as a negative `i64`, and would be printed as that.
+        // In a `Scalar`, a `uint64` above `i64::MAX` is a negative `i64`, and would be printed as that.
         (Scalar::Int(value), DType::UINT64) if value < 0 => None,
         (Scalar::Int(value), _) => Some(Literal::Int(value)),
         (Scalar::Float(value), _) => Some(Literal::Float(value)),

@@ -39,7 +39,8 @@ pub fn first_difference(a: &Module, b: &Module) -> Option<String> {
     a.iter().find(|(name, item)| !b.get(*name).is_some_and(|other| item.is_same(other))).map(|(name, _)| name.clone())
 }
 
-/// Whether two functions of a module are equal up to their own names, the flag `private`, and the names that they bind.
+/// Whether two functions of a module are equal up to their own names (also in `global_symbol`), the flag `private`, and
+/// the names that they bind.
 pub fn same_function(a: &RelaxFunction, b: &RelaxFunction) -> bool {
     let (globals, constants) = (NameMap::default(), Constants::default());
     let canonical = |function: &RelaxFunction| {

@@ -16,12 +16,13 @@
 //!
 //! # Invariants
 //!
-//! - A printed module has no errors and parses back to the same module, up to names. Constants keep their exact bits.
-//!   The metadata section is rewritten to hold exactly the constants that functions use. It is printed unchanged if it
-//!   did so already, or if it cannot be rewritten (unknown data, entries that are not tensors, references from text).
+//! - A printed module has no errors and parses back to the same module, up to names. Constants keep their bits, except
+//!   that a NaN in a literal may become another NaN. The metadata section is rewritten to hold the constants that
+//!   functions use. It is printed unchanged if it holds exactly these already, or if it cannot be rewritten (unknown
+//!   data, entries that are not tensors, references from text).
 //! - No pass needs another pass to have run in order to be correct. The caller checks the module after each pass.
-//! - A call with an effect is never moved, dropped or duplicated ([`effects`] defines which calls have effects). A pass
-//!   adds writes and kills only where they are allowed.
+//! - Passes do not reorder, drop or duplicate effects ([`effects`] defines which calls have effects). A pass adds
+//!   writes and kills only where they are allowed.
 //! - The bodies of the prim_funcs that `LegalizeOps` creates are the operators' compute definitions, which `rx-lower`
 //!   runs as well. Prim_funcs that differ only in names are shared.
 //! - Two tensors share a storage (`passes::static_plan`) only if the first is dead before the second is passed to a

@@ -65,7 +65,7 @@ pub const ALL: &[Pass] = &[
     passes::static_plan::PASS,
 ];
 
-/// Returns the pass called `name`, without a module prefix.
+/// Returns the pass called `name`, which has no module prefix; `None` if there is no such pass.
 pub fn find(name: &str) -> Option<&'static Pass> {
     ALL.iter().find(|pass| pass.name == name)
 }
@@ -162,8 +162,8 @@ impl Arguments {
         self.values.get(at).unwrap_or(&Value::Null)
     }
 
-    /// Returns the Relax function that the argument at index `at`, the `func_name` of `pass`, names; `None` if that
-    /// argument is `null`.
+    /// Returns the Relax function named by the argument at index `at`, which is the parameter `func_name` of `pass`;
+    /// `None` if that argument is `null`.
     ///
     /// # Errors
     /// The argument is not a string, or the module has no Relax function of this name.
@@ -204,8 +204,8 @@ impl fmt::Debug for Step {
     }
 }
 
-/// Parses a comma-separated list of passes, each with its arguments as JSON in parentheses. For example,
-/// `FuseOps,ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})`.
+/// Parses a comma-separated list of passes, each followed by its arguments, if any, as JSON in parentheses. For
+/// example, `FuseOps,ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})`.
 ///
 /// # Errors
 /// No pass has a given name, a bracket is not closed, or the arguments are not JSON or do not match the parameters of

@@ -144,9 +144,9 @@ fn printed(module: &Module) -> Printer {
     printer
 }
 
-/// Returns the prelude (the text before the module) with the imports added that the printed module needs. If the
-/// prelude imports `R` from TVM, adds missing imports of `T` and `I`, which the output of passes may need. Any other
-/// prelude is returned unchanged: its reader is assumed to know these names.
+/// Returns the prelude (the text before the module). If it imports `R` from TVM, adds those imports of `T` and `I` that
+/// the printed module needs and that are missing. Any other prelude is returned unchanged: its reader is assumed to
+/// know these names.
 fn with_imports(prelude: &str, module: &Module, class: Option<Name>) -> String {
     let imports = |line: &str, dialect: &str| {
         let line = line.trim();

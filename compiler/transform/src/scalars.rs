@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Requires a prim_func with loops that the loop-level IR represents and with trailing scalar parameters. All its uses
-//! as an operand must be such calls, with the same numbers of arguments and of scalars, and with tensors or scalars as
-//! arguments; items kept as text must not contain its name.
+//! in Relax functions must be such calls, with the same numbers of arguments and of scalars, and with tensors or
+//! scalars as arguments; items kept as text must not contain its name.
 //! Other calls do not change.
 
 use crate::{Module, make, walk};

@@ -1,10 +1,10 @@
 //! The names of TVM's passes that rx does not implement, so that an error message can tell a misspelled pass from a
 //! missing one.
 //!
-//! The list holds the passes of `tvm.relax.transform` and of the other modules whose passes `tvm.transform.Sequential`
-//! accepts, as of TVM 0.25 to 0.27, and those of `tvm.tir.transform` of earlier releases.
+//! The list covers `tvm.relax.transform` and the other modules whose passes `tvm.transform.Sequential` accepts, as of
+//! TVM 0.25 to 0.27, and `tvm.tir.transform` of earlier releases.
 
-/// Pairs of a Python module and the names of its passes, separated by spaces.
+/// Pairs of a Python module and the names of its passes that rx lacks, separated by spaces.
 const PASSES: &[(&str, &str)] = &[
     ("tvm.transform", "ApplyPassToFunction PrintIR Sequential"),
     (

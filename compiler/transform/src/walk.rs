@@ -27,8 +27,8 @@ pub fn each_binding<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a VarBin
     });
 }
 
-/// Visits every bound value, `if` condition and sequence result, including those in branches and nested functions. The
-/// visitor sees whole expressions and has to visit their subexpressions itself.
+/// Visits every bound expression, `if` condition and sequence result, including those in branches and nested functions.
+/// The visitor sees whole expressions and has to visit their subexpressions itself.
 pub fn each_expression<'a>(sequence: &'a Sequence, visit: &mut dyn FnMut(&'a Expr)) {
     for binding in sequence.blocks.iter().flat_map(|block| &block.bindings) {
         binding.value.computed().into_iter().for_each(&mut *visit);

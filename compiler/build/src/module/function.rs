@@ -15,7 +15,7 @@ use rx_lower::{Constant, Instruction, Operation, Procedure, Program, Register, S
 use rx_transform::make;
 use std::sync::Arc;
 
-/// Converts the instructions of a procedure to bindings.
+/// The state of converting the instructions of a procedure to bindings.
 pub(super) struct Writer<'p> {
     program: &'p Program,
     /// The names of the program's procedures.

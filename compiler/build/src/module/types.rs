@@ -4,8 +4,8 @@ use rx_base::name::NameSet;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
-/// Converts a type to its run-time form. A distributed tensor becomes a plain tensor, since there is a single worker. A
-/// shape that is given by a variable becomes an unknown shape of the same rank.
+/// Converts a type to its run-time form. A distributed tensor becomes a plain tensor, since there is a single worker.
+/// If a plain tensor's shape is given by a variable, it becomes an unknown shape of the same rank.
 pub(super) fn run_time(ty: &StructInfo) -> StructInfo {
     let of_tensor = |tensor: &TensorInfo| match &tensor.shape {
         Shape::Var { ndim, .. } => TensorInfo { shape: Shape::of_rank(*ndim), ..tensor.clone() },

@@ -34,7 +34,7 @@ const WORDS: &[&[&str]] = &[
     &["keepdims=True", "keepdims=False"],
 ];
 
-/// An edit. Numbers select its position.
+/// An edit. Numbers select its position, and the words of [`Edit::Word`].
 #[derive(Clone, Debug)]
 enum Edit {
     /// Replaces an occurrence of a word in a row of [`WORDS`] by another word of the row.
@@ -43,9 +43,9 @@ enum Edit {
     Digit(usize, char),
     /// Inserts a comment line, which moves the statements after it.
     Comment(usize),
-    /// Inserts an unused binding before a line of a function.
+    /// Inserts an unused binding before another binding.
     Binding(usize),
-    /// Deletes a line.
+    /// Deletes the line of a binding.
     Delete(usize),
     /// Reverts the last edit.
     Undo,
@@ -62,7 +62,8 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Returns the bytes that an edit replaces, and the new text. `None` where the text has no such position.
+/// Returns the bytes that an edit replaces, and the new text. `None` for [`Edit::Undo`], or if the text has no such
+/// position.
 fn replacement(text: &str, edit: &Edit) -> Option<(Range<usize>, String)> {
     let nth = |places: Vec<Range<usize>>, at: usize| places.get(at % places.len().max(1)).cloned();
     let lines = || {

@@ -102,8 +102,8 @@ impl Emitter<'_> {
             BinaryOp::Mul => ins.fmul(left, right),
             BinaryOp::Div => ins.fdiv(left, right),
             BinaryOp::Min | BinaryOp::Max => {
-                // `b < a` for `a > b`: in this form the code generator selects the host's minimum and maximum
-                // instructions, whose treatment of NaN is the same as TVM's.
+                // `b < a` for `a > b`: in this form the code generator can select the minimum and maximum instructions
+                // of x86-64, whose treatment of NaN is the same as TVM's.
                 let (less, more) = if op == BinaryOp::Min { (left, right) } else { (right, left) };
                 let first = ins.fcmp(FloatCC::LessThan, less, more);
                 self.choose(first, left, right)

@@ -78,7 +78,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits a loop: vectorized if it has a plan, otherwise split if that makes a part vectorizable, otherwise scalar.
+    /// Emits a loop: vectorized if it has a plan, otherwise split if that makes a part vectorizable, otherwise with one
+    /// iteration at a time.
     pub(super) fn looped(&mut self, stmt: &Stmt) -> Emitted<()> {
         let Stmt::For { var, start, extent, body, .. } = stmt else {
             return Err(CompileError::Unsupported("a loop that is none".into()));

@@ -11,8 +11,8 @@ use rx_base::DType;
 use rx_base::dtype::TypeCode;
 
 impl Emitter<'_> {
-    /// Converts a scalar to another dtype as C does: floats truncate to integers, and saturate at the ends of the range
-    /// as in the interpreter. The conversion to `bool` is `!= 0`.
+    /// Converts a scalar to another dtype. Integers wrap. Floats truncate to integers, and saturate at the ends of the
+    /// range, as in the interpreter. The conversion to `bool` is `!= 0`.
     pub(super) fn convert_one(&mut self, value: Value, from: DType, to: DType) -> Emitted<Value> {
         let (source, target) = (scalar_type(from)?, scalar_type(to)?);
         if from == to {

@@ -18,7 +18,7 @@ impl Operand {
 }
 
 impl Emitter<'_> {
-    /// Emits an expression; its value has the expression's dtype.
+    /// Emits an expression. The value of a narrow float expression is a `float32`.
     pub(super) fn expr(&mut self, expr: &Expr) -> Emitted<Operand> {
         match expr {
             Expr::Int { value, dtype } => {

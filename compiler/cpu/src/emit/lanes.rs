@@ -1,9 +1,10 @@
 //! Vectorization: decides which loops become vector loops.
 //!
-//! A loop can be vectorized if every store moves by one element with the loop variable, every load is invariant or
-//! moves by a constant of at most 4 elements in either direction, no iteration accesses elements that another iteration
-//! writes, and vectors support the operations. Loads that move by one element become vector loads; others are gathered
-//! lane by lane. A reduction into one element is vectorized with partial results.
+//! A loop can be vectorized mainly if every store moves by one element with the loop variable, every load is invariant
+//! or moves by a constant of at most 4 elements in either direction, no iteration accesses elements that another
+//! iteration writes, and vectors support the operations. Loads that move by one element become vector loads; other
+//! loads that move are gathered lane by lane. A reduction into loop-invariant elements is vectorized with partial
+//! results.
 //!
 //! ```text
 //! C[i] = A[i] + B[0]       vector load of A, broadcast of B
@@ -43,7 +44,7 @@ struct Scan<'s, 'a, 'e> {
     emitter: &'a Emitter<'e>,
     var: VarId,
     lanes: u32,
-    /// Variables defined in the body, and whether they differ by lane.
+    /// Variables that `let`s in the body define, and whether they differ by lane.
     local: Vec<(VarId, bool)>,
     inner: Vec<VarId>,
     stores: Vec<(BufferId, &'s [Expr])>,
@@ -212,7 +213,8 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
     }
 
     /// Collects the updates of known elements; fails if one cannot be vectorized with partial results, for example of a
-    /// narrow float, or if the body contains other statements than these and `let`s, or two updates of one buffer.
+    /// narrow float, or if the body contains other statements than these, `let`s and sequences, or two updates of one
+    /// buffer.
     fn updates(
         &mut self,
         stmt: &'s Stmt,

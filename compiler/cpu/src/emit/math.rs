@@ -1,5 +1,5 @@
-//! Intrinsic functions. Those that are frequent in neural networks are `float32` polynomials, the same for scalars and
-//! vectors. The others are instructions or calls.
+//! Intrinsic functions. Those that are frequent in neural networks are computed in `float32` by polynomials, the same
+//! for scalars and vectors. The others, and those of `float64`, are instructions or calls.
 
 use super::{Check, Emitted, Emitter, Operand, scalar_type};
 use crate::error::CompileError;
@@ -296,7 +296,7 @@ impl Emitter<'_> {
         self.builder.ins().fmul(power, rest)
     }
 
-    /// Emits `tanh x` as a quotient of polynomials on about `[-7.9, 7.9]`, beyond which it is −1 or 1: Eigen's `ptanh`.
+    /// Emits `tanh x` as a quotient of polynomials, with `x` clamped to about `[-7.9, 7.9]`: Eigen's `ptanh`.
     fn tanh(&mut self, x: Value) -> Value {
         self.odd_quotient(
             x,
@@ -314,7 +314,7 @@ impl Emitter<'_> {
         )
     }
 
-    /// Emits `erf x` as a quotient of polynomials on `[-4, 4]`, beyond which it is −1 or 1: Eigen's `perf`.
+    /// Emits `erf x` as a quotient of polynomials, with `x` clamped to `[-4, 4]`: Eigen's `perf`.
     fn erf(&mut self, x: Value) -> Value {
         self.odd_quotient(
             x,

@@ -7,8 +7,8 @@ use rx_base::DType;
 use rx_loops::poly::{Atom, Poly, Stride};
 use rx_tir::{BufferId, Expr};
 
-/// Accesses cannot trap: the lengths of buffers were compared with their shapes, and indices are proved or checked.
-/// They may be unaligned.
+/// Accesses cannot trap: the lengths of buffers were compared with their shapes, and indices are proved or checked, or
+/// in range as [`crate::CheckCost`] requires. They may be unaligned.
 const FLAGS: MemFlagsData = MemFlagsData::new().with_notrap();
 
 /// Bit casts between vector types require a byte order.
@@ -104,7 +104,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits a variable as `int64`. Fails if the variable's value is vectors.
+    /// Emits a variable as `int64`. The variable of a vectorized loop has its value in the first lane. Fails if the
+    /// variable's value is vectors.
     pub(super) fn index_of_var(&mut self, var: rx_tir::VarId) -> Emitted<Value> {
         match self.binding(var)?.value.clone() {
             BindingValue::Index(value) => Ok(value),
@@ -115,7 +116,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits an integer expression as `int64`. Fails if its value differs by lane.
+    /// Emits an integer expression as `int64`. The variable of a vectorized loop has its value in the first lane. Fails
+    /// for any other expression whose value differs by lane.
     pub(super) fn index(&mut self, expr: &Expr) -> Emitted<Value> {
         match expr {
             Expr::Int { value, .. } => Ok(self.builder.ins().iconst(types::I64, *value)),

@@ -1,12 +1,11 @@
-//! Scalar promotion: a loop-invariant element that a loop stores to is loaded into registers before the loop and stored
-//! after it. For example, `for k: C[i, j] += A[i, k] * B[k, j]` loads and stores `C[i, j]` once, not in each iteration.
-//! Up to [`MOST_KEPT`] loop-invariant elements that the loop only reads are loaded before it.
+//! Scalar promotion: a loop-invariant element that a loop stores to is usually loaded into registers before the loop
+//! and stored after it. For example, `for k: C[i, j] += A[i, k] * B[k, j]` loads and stores `C[i, j]` once, not in each
+//! iteration. Up to [`MOST_KEPT`] loop-invariant elements that the loop only reads are loaded before it.
 //!
-//! If a loop that updates the element is vectorized, the partial results are in vectors that begin with the operation's
-//! identity.
-//! For example, `for k in range(64): C[0] += A[k]` in `float32` has four vectors of 4 lanes, all 0. Each of the 4
-//! iterations adds 16 elements. After the loop, the vectors are added in pairs until there is one; its lanes are added
-//! to the initial `C[0]` one after the other.
+//! If a loop over the updates of one element is vectorized, the partial results are in vectors that begin with the
+//! operation's identity. For example, `for k in range(64): C[0] += A[k]` in `float32` has four vectors of 4 lanes, all
+//! zero. Each of the 4 iterations adds 16 elements. After the loop, the vectors are added in pairs until there is one;
+//! its lanes are added to the initial `C[0]` one after the other.
 
 use super::{Emitted, Emitter, LaneLoop, Operand, scalar_type};
 use crate::emit::lanes::LanePlan;
@@ -45,7 +44,7 @@ struct Partial {
 pub(super) struct Candidate {
     pub(super) buffer: BufferId,
     pub(super) indices: Vec<Expr>,
-    /// The extents of the loops around the store. All must be positive for the element to be accessed.
+    /// The extents of the loops around the store. All must be positive for the store to be executed.
     extents: Vec<Expr>,
 }
 
@@ -379,7 +378,7 @@ impl Emitter<'_> {
         before.into_iter().zip(added).map(|(before, added)| self.binary(op, before, added, dtype)).collect()
     }
 
-    /// Returns the identity element of the reduction operation, for example −∞ for `max`.
+    /// Returns the identity element of the reduction operation, for example −∞ for `max` of floats.
     fn identity(&mut self, op: BinaryOp, dtype: DType, ty: Type) -> Value {
         if dtype.is_float() {
             return self.float(

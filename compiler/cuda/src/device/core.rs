@@ -24,8 +24,8 @@ pub(super) struct Core {
     lost: RefCell<Option<String>>,
     /// The time that the host waits for kernels; `None` is no limit.
     pub(super) limit: Cell<Option<Duration>>,
-    /// The time that the device worked: the sum of the intervals from the first launch after a wait of the host to the
-    /// next wait.
+    /// The time that the device worked since the last call of [`super::Device::busy`]: the sum of the intervals from
+    /// the first launch after a wait of the host to the next wait.
     pub(super) busy: Cell<Duration>,
 }
 

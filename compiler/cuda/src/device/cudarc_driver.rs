@@ -55,8 +55,7 @@ impl CudarcDriver {
     /// Opens the driver of the first device.
     ///
     /// # Errors
-    /// If there is no driver, no device or no supported device, or if a call of the driver fails; the error names what
-    /// is missing.
+    /// If there is no driver, no device or no supported device, or if a call of the driver fails.
     pub(super) fn probe() -> Result<CudarcDriver, DeviceError> {
         // SAFETY: this only loads the driver's library, by the names that NVIDIA gives it.
         let is_present = catch_unwind(|| unsafe { cudarc::driver::sys::is_culib_present() });
@@ -113,7 +112,7 @@ impl CudarcDriver {
     }
 
     /// Converts the error of a failed module load. If the driver does not accept the code, the message names the CUDA
-    /// versions of the driver and of NVRTC, since the driver may be too old.
+    /// versions of the driver and of NVRTC (if both are known), since the driver may be too old.
     fn not_loaded(error: DriverError) -> DriverFailure {
         use CUresult as Code;
         let mut refused = refused(error);

@@ -69,8 +69,7 @@ pub struct DriverFailure {
 pub enum DriverFailureKind {
     /// There is not enough memory; after freeing some, the call may succeed.
     Memory,
-    /// A kernel failed, for example by an illegal address, or the device did: the context is invalid, and every later
-    /// call fails.
+    /// A kernel failed, for example by an illegal address, or the device did: the context cannot be used any more.
     Lost,
     /// The work did not end within the time limit.
     TooLong,
@@ -117,7 +116,7 @@ pub trait Driver: fmt::Debug {
     /// Frees memory when the stream reaches this point.
     fn free(&self, at: Address);
 
-    /// Returns freed memory that the driver keeps in a pool to the system.
+    /// Returns to the system the freed memory that the driver keeps in a pool.
     ///
     /// # Errors
     /// An error of the driver.
@@ -204,7 +203,8 @@ pub trait Driver: fmt::Debug {
     /// An error of the driver.
     fn record_event(&self) -> Result<Event, DriverFailure>;
 
-    /// Waits for an event, at most for the time `limit` (`None` is no limit). Returns whether the event has occurred.
+    /// Waits for an event, at most for about the time `limit` (`None` is no limit). Returns whether the event has
+    /// occurred.
     ///
     /// # Errors
     /// An error of the work before the event.

@@ -25,12 +25,12 @@ pub enum DeviceError {
         /// The architecture: 75 for `sm_75`.
         arch: u32,
     },
-    /// An error of a driver call.
+    /// An error of a driver call, or kernels that are in no image.
     #[error("CUDA: {operation}: {message}")]
     Driver {
         /// The operation, such as "loading the kernels".
         operation: &'static str,
-        /// The driver's message.
+        /// The message, usually the driver's.
         message: String,
     },
     /// The device does not have enough free memory.
@@ -76,7 +76,7 @@ pub enum DeviceError {
     /// A call cannot be launched.
     #[error("{0}")]
     Plan(#[from] PlanError),
-    /// A call names no function of the source, passes a wrong number of buffers, or passes a buffer that is too small.
+    /// A call does not match the source: for example, it names no function of it, or passes a buffer that is too small.
     #[error("{0}")]
     Buffer(String),
     /// A check in a kernel failed.
@@ -99,9 +99,9 @@ pub struct Launched {
 }
 
 impl DeviceError {
-    /// Returns the kernel that failed. If the error names several kernels of one function, returns the first of them,
-    /// which need not be the one that failed. Returns `None` if the error names no kernel, or kernels of several
-    /// functions.
+    /// Returns the kernel of [`DeviceError::Launch`]. For [`DeviceError::Failed`] and [`DeviceError::TooLong`], returns
+    /// the first of the kernels if all are of one function; it need not be the one that failed. Otherwise returns
+    /// `None`.
     pub fn kernel(&self) -> Option<&Launched> {
         match self {
             DeviceError::Launch { kernel, .. } => Some(kernel),

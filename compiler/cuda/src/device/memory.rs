@@ -57,8 +57,8 @@ impl Drop for Block {
 /// The alignment in bytes of buffers within a block, and the unit of the sizes of blocks.
 const ALIGNMENT: usize = 512;
 
-/// The reciprocal of the slack. A request is rounded up by at most an eighth, or to [`ALIGNMENT`]; an idle block is
-/// reused for it if it is larger than the rounded size by at most another eighth.
+/// The reciprocal of the slack. A request is rounded up by at most an eighth, or to a multiple of [`ALIGNMENT`]; an
+/// idle block is reused for it if it is larger than the rounded size by at most another eighth.
 const SPARE: usize = 8;
 
 /// Rounds a size up to that of the block to allocate, so that requests of similar size reuse each other's blocks.
@@ -91,8 +91,8 @@ pub(super) struct Pool {
 
 impl Pool {
     /// Takes the smallest idle block of this size or at most an eighth more, and returns its address and size. Blocks
-    /// of equal size are reused last in, first out, so that the same sequence of calls gets the same addresses, which
-    /// the replay of graphs relies on.
+    /// of equal size are reused last in, first out, so that a program that runs again usually gets the same addresses.
+    /// Otherwise its launches would differ, and their graph would not be replayed.
     pub(super) fn take(&self, size: usize) -> Option<(Address, usize)> {
         let mut idle = self.idle.borrow_mut();
         let (have, blocks) =

@@ -44,8 +44,8 @@ impl MockDriver {
         self.0.calls.take()
     }
 
-    /// Makes the next call of this name fail, for example `launch`, `wait` or `copy_to_host`. The name must be one that
-    /// is recorded. Replaces an earlier request that has not taken effect.
+    /// Makes the next call of this name fail, for example `launch`, `wait` or `copy_to_host`. The call must be one that
+    /// is recorded and can fail. Replaces an earlier request that has not taken effect.
     pub fn fails_at(&self, call: &'static str, kind: DriverFailureKind, message: &str) {
         *self.0.failure.borrow_mut() = Some((call, DriverFailure { kind, message: message.to_owned() }));
     }

@@ -6,10 +6,10 @@
 //! run 3: launch a, b, d; wait          a and b are delayed, d differs: all three are submitted one by one
 //! ```
 //!
-//! A sequence is the launches between two points where the host waits, copies or clears memory. Sequences are compared
-//! by all of their contents: for example kernels, launch shapes, addresses and scalars. So a replay is equivalent to the
-//! launches. Other shapes, other memory or another branch of the program make another sequence. Launches are delayed
-//! only while they are a prefix of a remembered sequence.
+//! A sequence is the launches between two calls of `Queue::flush`, for example by a wait or a copy. Sequences are
+//! compared by all of their contents: for example kernels, launch shapes, addresses and scalars. So a replay is
+//! equivalent to the launches. Other shapes, other memory or another branch of the program make another sequence.
+//! Launches are delayed only while they are a prefix of a remembered sequence.
 //!
 //! Invariant: delayed launches are submitted before anything else that touches memory, for example a copy, a wait or a
 //! free.
@@ -18,7 +18,7 @@ use super::driver::{Driver, DriverFailure, Event, Graph, KernelLaunch};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The maximum number of remembered sequences; the least recent one is forgotten first.
+/// The maximum number of remembered sequences; the one that ran least recently is forgotten first.
 const KNOWN: usize = 32;
 
 /// The maximum length of a remembered sequence, which bounds the memory for it.
@@ -32,7 +32,7 @@ struct Known {
     graph: Option<Graph>,
 }
 
-/// The launches since the host last waited or copied, and the remembered sequences.
+/// The launches of the current sequence, and the remembered sequences.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     asked: Vec<KernelLaunch>,
@@ -87,8 +87,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends the sequence, since the host waits or copies: submits the delayed launches, as a graph if the sequence is a
-    /// remembered one.
+    /// Ends the sequence, for example because the host waits or copies. Replays the sequence if it is a remembered one.
+    /// Otherwise submits the delayed launches one by one, and usually remembers the sequence.
     pub(super) fn flush(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), DriverFailure> {
         let count = self.asked.len();
         let same = self.candidates.iter().copied();

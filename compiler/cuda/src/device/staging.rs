@@ -1,5 +1,5 @@
-//! Copies between host and device, usually through pinned memory. Large copies are done in pieces with double buffering:
-//! while the device copies one piece, the host writes or reads the other.
+//! Copies between host and device, usually through pinned memory. Large copies are done in pieces with double
+//! buffering: while the device copies one piece, the host writes or reads the other.
 
 use super::driver::{Address, Driver, DriverFailure, Event, Pinned};
 use std::collections::VecDeque;
@@ -8,9 +8,9 @@ use std::time::Duration;
 /// The size of a piece, in bytes.
 const PIECE: usize = 4 << 20;
 
-/// The size of a slot in bytes, and the smallest copy that uses pieces. A smaller copy to the device uses a slot.
-/// Without one the host would have to wait for the copy: from pageable memory the driver may still read after the call
-/// returned ("API synchronization behavior" of the CUDA driver API). A smaller copy from the device uses no pinned
+/// The size of a slot in bytes, and the smallest copy that uses pieces. A smaller copy to the device usually uses a
+/// slot. Without one the host would have to wait for the copy: from pageable memory the driver may still read after the
+/// call returned ("API synchronization behavior" of the CUDA driver API). A smaller copy from the device uses no pinned
 /// memory.
 const LEAST: usize = 64 << 10;
 

@@ -39,8 +39,8 @@ const REGISTERS: u8 = 0x2f;
 const FRAME: u8 = 0x11;
 
 /// The attribute of the section `.nv.info.NAME` that annotates instructions, as a list of pairs (kind, address). It is
-/// not documented. Observation: the list begins with pairs of kind 1, whose number is the number of spill stores and
-/// loads that `ptxas -v` (12.9) reports, and there is no list if it reports none.
+/// not documented. Observation with `ptxas` 12.9: the list begins with a pair of kind 1 for each instruction that
+/// spills, and there is no list if none does.
 const NOTES: u8 = 0x55;
 const SPILL: u32 = 1;
 

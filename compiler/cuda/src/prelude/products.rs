@@ -63,8 +63,8 @@ fn wgmma(factors @ [a, b]: [&'static str; 2], columns: usize) -> Product {
     let name = format!("rx_wgmma_{suffix}_{columns}");
     let k = 32 / bytes;
     let elements = if a == b { c_name(a).to_owned() } else { format!("{} and {}", c_name(a), c_name(b)) };
-    // The first operands of the instruction are the registers of the sums. The matrix descriptors, the scale of the
-    // sums, and the signs and orders of A and B follow.
+    // The first operands of the instruction are the registers of the sums. The matrix descriptors and the scale of the
+    // sums follow; then, for floats, the signs of A and B, and for 16-bit floats also their orders.
     let registers = columns / 2;
     let signs = if sum == "s32" { "" } else { ", 1, 1" };
     let orders = if bytes == 2 { format!(", %{}, %{}", registers + 2, registers + 3) } else { String::new() };

@@ -1,6 +1,6 @@
 //! Helpers that load the operands of `mma.sync` from shared memory (`ldmatrix`), and that round them to tf32.
 //!
-//! On a CPU the header `rx_cuda_cpu.h` implements these instructions as the PTX ISA describes them.
+//! On a CPU the header `rx_cuda_cpu.h` implements `ldmatrix` as the PTX ISA describes it.
 
 use super::Helper;
 

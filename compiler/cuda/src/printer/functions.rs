@@ -40,8 +40,8 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
 }
 
 /// Whether one schedule takes all statements of a function and keeps the function's temporaries out of global memory,
-/// as attention does. Scratch buffers of the schedule may be in global memory. The schedule may have two kernels:
-/// split-KV attention has one for the slices of the keys, and one that combines their results.
+/// as attention does. Scratch buffers of the schedule may be in global memory. The schedule may have several kernels:
+/// for example, split-KV attention has one for the slices of the keys, and one that combines their results.
 pub fn can_schedule_as_one_kernel(func: &PrimFunc, target: &Target) -> bool {
     let func = begun(func);
     let parts = statements(&func);

@@ -332,8 +332,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Returns a value for a variable of its dtype. If C computes the dtype in a wider type, the value is rounded,
-    /// unless it already is: a float16 is held in a `float`, for example.
+    /// Returns the text of a value that is assigned to a variable of this dtype. Floats of less than 32 bits are
+    /// computed as `float`, so the value is rounded to the dtype, unless it already is.
     pub(crate) fn assigned(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         if types::helper(dtype).is_none() || is_rounded(value) {
             return self.addend(value, 0);

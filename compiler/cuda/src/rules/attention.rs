@@ -1,4 +1,5 @@
-//! Schedule rule `attention`: fused attention (FlashAttention), `softmax(score(Q · Kᵀ)) · V` in one kernel.
+//! Schedule rule `attention`: fused attention (FlashAttention), `softmax(score(Q · Kᵀ)) · V` in one kernel, or in two
+//! with split-KV.
 //!
 //! ```text
 //! for b, m, n, d: S[b, m, n] += Q[b, m, d] * K[b, n, d]
@@ -36,7 +37,7 @@
 //!   (casts to `float32` are ignored), otherwise by single threads.
 //! - [`split_kv`]: split-KV. If few rows have many keys, several blocks share the keys of a row, and a second kernel
 //!   combines their results.
-//! - [`mask`]: keys that a mask hides from all rows of a block are skipped.
+//! - [`mask`]: keys that a mask of comparisons hides from all rows of a block are usually skipped.
 //!
 //! Exported models contain attention as several functions. `rx-lower` fuses those into one function if
 //! `can_schedule_as_one_kernel` reports that one schedule takes all of them and keeps the values between them out of

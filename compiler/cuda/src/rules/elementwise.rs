@@ -3,16 +3,16 @@
 //! ```text
 //! for i, j: out[i, j] = f(x[i, j], y[j])
 //! →
-//! thread t: k = t * width                                     // width elements are up to 16 bytes
+//! thread t: k = t * width                                     // up to 16 bytes of the narrowest dtype
 //!           load x[k .. k + width] as one vector, and y       // for several groups, all loads first
 //!           compute, store out[k .. k + width] as one vector
 //! ```
 //!
 //! Requires: elementwise statements (no reductions) over the same loops. Guarantees: axes that all accesses traverse as
-//! one are one index, so that most maps need no division. If a group of neighbours is aligned only for some arguments
-//! of the call, there are two kernels, and the host launches the one that fits ([`super::row_pipeline::vectors`]). If
-//! there are many elements (or a symbolic number of them) with little data each, a thread processes several groups, and
-//! issues their unconditional loads before the first use.
+//! one, and that no value uses as a number, are one index, so that most maps need no division. If a group of neighbours
+//! is aligned only for some arguments of the call, there are two kernels, and the host launches the one that fits
+//! ([`super::row_pipeline::vectors`]). If there are many elements (or a symbolic number of them) with little data each,
+//! a thread processes several groups, and issues their unconditional loads before the first use.
 //!
 //! Consecutive independent maps, such as the parts of a concatenation, are one launch of up to 32 maps: each map has
 //! its range of blocks.
@@ -53,7 +53,7 @@ const MOST_GROUPS: i64 = 4;
 /// The largest number of groups if the number of elements is not a constant, and may be small.
 const USUAL_GROUPS: i64 = 2;
 
-/// Resident threads of a multiprocessor.
+/// The maximum number of resident threads of a multiprocessor, as on `sm_80` and `sm_90`.
 const THREADS_OF_UNIT: i64 = 2048;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {

@@ -89,9 +89,9 @@ pub(crate) struct Packs {
     names: Vec<Option<String>>,
 }
 
-/// Whether a loop splits into whole groups of `count` values that are contiguous in memory, each at an address that is
-/// a multiple of `count` elements. For example, with an extent of 32 for `x`, the address `64 * y + x` is in chunks of
-/// 2, 4, 8, 16 and 32 along `x`; `33 * y + x` is in chunks of 1 only.
+/// Whether a loop is known to split into whole groups of `count` values that are contiguous in memory, each at an
+/// address that is a multiple of `count` elements. For example, with an extent of 32 for `x`, the address `64 * y + x`
+/// is in chunks of 2, 4, 8, 16 and 32 along `x`; `33 * y + x` is in chunks of 1 only.
 pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -> bool {
     let even = |dim: &Dim| {
         dim.constant_part() % count == 0 && dim.terms().iter().all(|(_, coefficient)| coefficient % count == 0)
@@ -183,9 +183,9 @@ impl Epilogue {
         })
     }
 
-    /// Matches a load of an earlier step's element. Returns by loop variable of the load's statement the value over the
-    /// loops of the front, and the position of the index. For example, if a step stores `C[m, n]`, the load `C[i, j]`
-    /// gives `i = (m, 0)` and `j = (n, 1)`.
+    /// Matches a load of an earlier step's element. Returns, for each loop variable that is an index of the load, its
+    /// value over the loops of the front, and the position of the index. For example, if a step stores `C[m, n]`, the
+    /// load `C[i, j]` gives `i = (m, 0)` and `j = (n, 1)`.
     fn values_of(
         &self,
         (buffer, indices): (BufferId, &[Expr]),

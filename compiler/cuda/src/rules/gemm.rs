@@ -4,7 +4,7 @@
 //! ```text
 //! for b, m, n, k: C[b, m, n] += A[b, m, k] * B[b, k, n]        // any loops, by role
 //! →
-//! block: one tile of C                                         // e.g. 128 x 128
+//! block: one tile of C                                         // e.g. 128 x 128; with TMA several, one by one
 //!     for each K tile:
 //!         copy the tiles of A and B to shared memory           // a ring of stages
 //!         sums += A tile * B tile                              // mma.sync, wgmma or fused multiply-adds

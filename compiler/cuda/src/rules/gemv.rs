@@ -15,9 +15,9 @@
 //!
 //! Neighbours of B that are not contiguous and aligned are loaded or computed one by one.
 //!
-//! Requires: M or N constant and at most 8; K at least 16 if constant; a matrix whose elements are not selected by a
-//! condition, as those of padded windows are. Guarantees: each value `B[k, n]` of the matrix is loaded or computed once
-//! for each product of the batch; partial sums are added in a fixed order.
+//! Requires: M or N constant and at most 8; K at least 16 if constant; a matrix that is not a `Select`, as one of
+//! padded windows is. Guarantees: each value `B[k, n]` of the matrix is loaded or computed once for each product of the
+//! batch; partial sums are added in a fixed order.
 //!
 //! In this file, the *vectors* are the at most 8 rows of A or columns of B: the fewer ones, or those of B if M and N
 //! are equal. The *matrix* is the other factor, and *rows* are its M or N axis. Vectors are reread from the cache.
@@ -68,8 +68,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let along = if by_rows { rows } else { &problem.k };
     let bytes = i64::try_from(matrix.narrow.dtype().bytes()).unwrap_or(1).max(1);
     let mut wide = match by_rows {
-        // As many adjacent rows per lane as leave at least one block for each multiprocessor, up to 16 bytes; 2 if the
-        // number of rows is not a constant.
+        // Adjacent rows per lane: at least 1, at most 16 bytes, otherwise as many as leave at least one block for each
+        // multiprocessor; 2 if the number of rows is not a constant.
         true => {
             rows.constant().map_or(2, |rows| (rows / 32 / i64::from(task.target.units).max(1)).clamp(1, 16 / bytes))
         }
@@ -129,12 +129,12 @@ impl FewRows {
         if self.rows_are_few { &self.problem.m } else { &self.problem.n }
     }
 
-    /// Returns the number of vectors.
+    /// Returns the number of vectors; 1 if there are none, because the emitted arrays must not be empty.
     fn count(&self) -> i64 {
         self.few().constant().unwrap_or(1).max(1)
     }
 
-    /// Returns the rows that one block computes.
+    /// Returns the number of rows that one block computes.
     fn rows_of_block(&self) -> i64 {
         if self.by_rows { 32 * self.wide } else { WARPS }
     }

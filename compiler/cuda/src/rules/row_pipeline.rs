@@ -1,4 +1,5 @@
-//! Fused row pipeline: consecutive statements over the same loops as *stages*, which one kernel executes for each row.
+//! Fused row pipeline: consecutive statements over the same loops as *stages*, which usually one kernel executes for
+//! each row.
 //!
 //! ```text
 //! for i, k: M[i] = max(M[i], X[i, k])               for each row i:
@@ -36,7 +37,7 @@ use rx_loops::Affine;
 use rx_loops::scope::Scope;
 use rx_tir::{BinaryOp, BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// A loop that all stages share. Its values begin at 0.
+/// A loop that the stages share, or several such loops joined to one. Its values begin at 0.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     /// The loop variable.
@@ -99,8 +100,8 @@ pub(super) struct Stage {
     pub(super) value: Expr,
     /// The variable by which other stages use the value.
     pub(super) var: VarId,
-    /// The variable of the value that is combined with the own one: in a reduction another thread's partial result, in
-    /// a tuple reduction also the value of an element, and in a scan the right operand.
+    /// The variable of the value that is combined with the own one: in a reduction another partial result, in a tuple
+    /// reduction also the value of an element, and in a scan the right operand.
     pub(super) other: VarId,
 }
 
@@ -121,7 +122,7 @@ pub(super) struct Target {
 /// An element that stages load unconditionally, and the variable by which they use it.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
-    /// The element as an affine form of the loops, and indices that are read from memory.
+    /// The element as an affine form of the loops and of indices that are not affine, such as those that are loaded.
     pub(super) element: Affine,
     /// Its linear index in the buffer, row-major.
     pub(super) index: Expr,

@@ -22,9 +22,9 @@
 //! Guarantees: values that several loops over a row need stay in registers as far as they fit; only the others are read
 //! or computed again.
 //!
-//! In `rows`, a row of at most 1024 elements has some lanes of a warp, a longer one a block. If the length is symbolic,
-//! the schedule has a kernel for each of the two and for each vector width ([`super::row_pipeline::vectors`]). At the
-//! call, the host gives blocks to exactly one of them.
+//! In `rows`, a row of at most 1024 elements is computed by 1 to 32 lanes of a warp, a longer one by a block. If the
+//! length is symbolic, the schedule has a kernel for each of the two and for each vector width
+//! ([`super::row_pipeline::vectors`]). At the call, the host gives blocks to exactly one of them.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/general_reduction.py`.
 
@@ -76,8 +76,9 @@ const LONG_BLOCK: i64 = 256;
 /// The number of threads per multiprocessor that hides memory latency if each has several loads in flight.
 const THREADS_OF_UNIT: i64 = 512;
 
-/// The targeted number of elements per thread in a block that computes one row, and in registers in the rule `columns`
-/// if the row length is symbolic.
+/// The targeted number of elements per thread in a block that computes one row. In the rule `columns`, if the row
+/// length is symbolic: the targeted number of 32-bit registers per thread that hold elements; half of it if a thread
+/// has several rows.
 const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -262,7 +263,7 @@ fn check(stages: &Stages) -> Result<(), Declined> {
                 read.extend(of(*var));
             }
         });
-        // Each of the two operands has a row axis that the other does not use, so both are read again for other rows.
+        // A product: each of two reads uses a row axis that the other does not, so both are read again for other rows.
         let misses = |a: &super::row_pipeline::Read, b: &super::row_pipeline::Read| {
             stages.rows.iter().any(|axis| !a.element.uses(axis.var) && b.element.uses(axis.var))
         };

@@ -9,9 +9,9 @@
 //!          kernel 2 scans each part, beginning with the combined values of the parts before it
 //! ```
 //!
-//! Requires a recurrence (`rx_loops::Recurrence`), whose operation is associative and commutative; statements before
-//! and after it are element stages. Guarantees one pass over a row (two if it is split), and the same order of
-//! combination in every run.
+//! Requires a recurrence (`rx_loops::Recurrence`), whose operation is associative and commutative; of floats, only a
+//! sum counts as such. Statements before and after it are element stages. Guarantees one pass over a row (two if it is
+//! split), and the same order of combination in every run.
 
 mod kernel;
 
@@ -198,8 +198,8 @@ fn is_apart(stages: &Stages, scan: usize) -> bool {
     enough && element.stride(row.var).as_constant() == Some(1)
 }
 
-/// Returns the threads and elements of rows that lanes of a warp scan. `values` is the maximum number of elements that
-/// a thread has at once.
+/// Returns the threads of a row and the distribution of its elements over them, if lanes of a warp scan each row.
+/// `values` is the maximum number of elements that a thread has at once.
 fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let (lanes, chunks) = match length {
@@ -213,7 +213,7 @@ fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, multiples, side: None })
 }
 
-/// Returns the threads and elements of rows that each a block scans.
+/// Returns the threads of a row and the distribution of its elements over them, if a block scans each row.
 fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let threads = match stages.row_length().as_int() {
@@ -224,8 +224,8 @@ fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, multiples, side: None })
 }
 
-/// Returns the threads and elements of strided rows: 32 neighbouring rows for each block, and 1 to 16 threads for each
-/// row.
+/// Returns the threads of a strided row and the distribution of its elements over them. Each block has 32 neighbouring
+/// rows, with 1 to 16 threads for each.
 fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
     let rows = stages.row_count().as_int();
     let parts = match (rows, stages.row_length().as_int()) {

@@ -6,11 +6,10 @@
 //!                                               for n: if (I[n] % 4096 == t) B[I[n]] = B[I[n]] + V[n]
 //! ```
 //!
-//! Several iterations may store to the same element, so they cannot be threads. Each thread executes all iterations in
-//! order, but only the stores to elements that it owns: those whose position, along the axes that serial loops or data
-//! index, modulo the number of owners is the thread's number among the owners. All threads of a warp load the same
-//! indices (if no other loop is parallel), and no thread waits for another. Loops that are proved parallel become
-//! additional threads; then there are usually fewer owners than 4096.
+//! Several iterations may store to the same element, so they cannot be threads. Each thread executes all serial
+//! iterations in order, but only the stores to elements that it owns: those whose position, along the axes that serial
+//! loops or data index, modulo the number of owners is the thread's number among the owners. No thread waits for
+//! another. Loops that are proved parallel become additional threads; then there are usually fewer owners than 4096.
 //!
 //! Requires a block without an init, allocations, `while` loops, assertions, evaluated calls or a condition of the
 //! host; a single store, at an index that serial loops or data determine; no read of its buffer except that of the
@@ -74,8 +73,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         None => USUAL_OWNERS,
     };
     Declined::when(owners < 2, "requires few parallel iterations; found enough for the device")?;
-    // An axis whose index depends only on the parallel loops and on scalars separates the elements of those threads
-    // already, so it does not count for the owner.
+    // An axis whose index depends only on the parallel loops and on scalars has the same index in all serial iterations
+    // of such a thread, so it does not count for the owner.
     let own: Vec<VarId> = threads.iter().map(|one| one.var).chain(uniform.iter().copied()).collect();
     let axes: Vec<usize> = match &Accesses::of(body).stores[..] {
         [(_, indices)] => {

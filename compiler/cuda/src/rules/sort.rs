@@ -3,8 +3,8 @@
 //! ```text
 //! for i, a, b: R[i, a] += before(X[i, b], X[i, a])     // rank: how many elements come before element a
 //! for i, a:    Y[i, R[i, a]] = X[i, a]
-//!   →  rows that fit in shared memory: bitonic sort, several short rows for each block
-//!      longer rows: bitonic sort of tiles, then merges of 8 sorted runs each, then the stores
+//!   →  rows that fit in shared memory: bitonic sort, several short rows of constant length for each block
+//!      longer rows: bitonic sort of tiles, then merges of up to 8 sorted runs each, then the stores
 //!      longer rows, top-k with small constant k: bitonic sort of tiles, of which each keeps its first k elements,
 //!          then a sort of these
 //! ```
@@ -14,7 +14,7 @@
 //! enumerating its cases (`rx_loops::Ranking`).
 //!
 //! Keys are converted to unsigned integers of the same order (of the reverse order to sort descending) and sorted
-//! together with their positions; the stored values are loaded again from these positions. When 8 runs are merged, an
+//! together with their positions; the stored values are loaded again from these positions. When runs are merged, an
 //! element's position is its position in its own run plus the number of elements before it in each other run, which a
 //! binary search finds.
 //!

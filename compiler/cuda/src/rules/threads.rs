@@ -10,15 +10,16 @@
 //!                                                        if (threadIdx_x < 64) B[...] = S[2 * threadIdx_x];
 //! ```
 //!
-//! Requires loops from 0 whose extents the host can evaluate, constant upper bounds of the extents of `threadIdx`,
-//! sizes within CUDA's limits (for example, 1024 threads per block), and no two threads that race on an element: a
-//! statement in which several threads store different values to one element has another result when threads run one
-//! after the other, as on the other devices. `races` declines the races that it recognizes.
+//! Requires that loops bound to `blockIdx` and `threadIdx` start at 0 and have extents that the host can evaluate,
+//! constant upper bounds of the extents of `threadIdx`, sizes within CUDA's limits (for example, 1024 threads per
+//! block), and no two threads that race on an element: a statement in which several threads store different values to
+//! one element has another result when threads run one after the other, as on the other devices. `races` declines the
+//! races that it recognizes.
 //!
 //! Guarantees, as TVM does: all loops bound to one axis share one thread index; threads beyond the extent of a loop
 //! skip it; buffers of scope `local` and `shared` are shrunk to the region that a thread or a block accesses, if it is
-//! known; barriers separate conflicting accesses of different threads to one buffer (see `barriers`); a reduction over
-//! an axis that is bound to threads becomes an all-reduce; tensor core fragments are in the registers of a warp.
+//! known; barriers separate conflicting accesses to one buffer (see `barriers`); a reduction over an axis that is bound
+//! to threads becomes an all-reduce; tensor core fragments are in the registers of a warp.
 //!
 //! Reference: the TVM passes `UnifyThreadBinding`, `CompactBufferAllocation`, `ThreadSync` and
 //! `LowerCrossThreadReduction`.
@@ -348,9 +349,9 @@ impl Node {
 #[derive(Clone, Debug)]
 pub(super) struct CrossThread {
     /// The serial loops of each thread, outermost first. For each iteration of the spatial ones, threads reduce one
-    /// element; the reduction loops accumulate a thread's partial result.
+    /// element of each result; the reduction loops accumulate a thread's partial results.
     pub(super) loops: Vec<rx_loops::Loop>,
-    /// The elements that are reduced at once: more than one for a tuple.
+    /// The elements that are reduced at once, one of each result: more than one for a tuple.
     pub(super) reduced: Vec<Reduced>,
     /// The thread axes that are reduced over.
     pub(super) over: Vec<VarId>,

@@ -42,8 +42,8 @@ impl Process {
         Ok(Process { child, input, output, report })
     }
 
-    /// Sends commands and reads their output into `answer`, which must have its size. Returns `None` if the process
-    /// exits before.
+    /// Sends commands and reads their output into `answer`, which must be as long as the output. Returns `None` if the
+    /// process exits before.
     pub(super) fn ask(&mut self, commands: &[u8], answer: &mut [u8]) -> Option<()> {
         let (input, output) = (self.input.as_mut()?, &mut self.output);
         // If the process has exited, writing fails; then the output is also incomplete, which reading reports.

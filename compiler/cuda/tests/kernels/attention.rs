@@ -48,7 +48,7 @@ struct Attention {
     /// Whether the scores after the product and the softmax are computed in the dtype of the operands, otherwise in
     /// `float32`. If so, the scaled scores have a separate buffer.
     by_steps: bool,
-    /// Whether elementwise statements are inlined into their consumers, as before programs are printed.
+    /// Whether elementwise statements are inlined into their consumers (`rx_loops::inline`).
     inlined: bool,
 }
 

@@ -20,7 +20,7 @@ type Symbols = BTreeMap<String, i64>;
 /// The tensors of the operands, each with its parameter and its index in a tuple.
 type Data = Vec<(String, Option<usize>, Tensor)>;
 
-/// Returns the cases of each file, except those of operators without loops and those that cannot be lowered.
+/// Returns the cases of each file, except those of views and identities, and those that cannot be read or lowered.
 pub fn families() -> Vec<(String, Vec<Case>)> {
     let folder = folder();
     let mut paths: Vec<_> = std::fs::read_dir(&folder)

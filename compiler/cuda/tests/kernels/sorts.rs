@@ -114,7 +114,7 @@ impl Sort<'_> {
     }
 }
 
-/// Returns a case with the extreme values of an integer dtype as keys.
+/// Returns a case with the extreme values of an integer dtype, 0 and 3 as data.
 fn ends(dtype: DType) -> Case {
     let mut case = Sort { dtype, ..sort(&[2, 9], 1) }.case();
     let (low, high) = match dtype {
@@ -250,7 +250,7 @@ for i, j in T.grid(4, 50):
     for before in [
         // Equal elements would have the same rank.
         "x[vi, vk] < x[vi, vj]",
-        // The first has equal elements in reverse order; the second has no rank for a NaN.
+        // The first has equal elements in reverse order; in the second, each NaN would have rank 0.
         "x[vi, vk] < x[vi, vj] or (x[vi, vk] == x[vi, vj] and vk > vj)",
         "x[vi, vk] < x[vi, vj] or (x[vi, vk] == x[vi, vj] and vk < vj)",
         "x[vi, vk] * x[vi, vj] < x[vi, vj]",

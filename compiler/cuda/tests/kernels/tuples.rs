@@ -1,5 +1,5 @@
-//! Reductions of a tuple (a maximum and its index), of groups of channels, and of values that are bound to a name. The
-//! fallback must take none of them.
+//! Reductions of a tuple (a maximum and its index), sums of groups of channels, and maps and sums of values that are
+//! bound to a name. The fallback must take none of them.
 
 use crate::case::Case;
 use crate::rows::{Ruled, ruled, symbols};

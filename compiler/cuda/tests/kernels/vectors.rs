@@ -1,5 +1,5 @@
-//! Functions with symbolic extents, whose kernels load or store vectors of 16 bytes (8 bytes of `int8`). One CUDA text is
-//! used for all extents. If extents must be multiples of the vector width, the host launches the kernel with vectors where
+//! Functions with symbolic extents, whose kernels load vectors of 16 bytes (8 bytes of `int8`). One CUDA text is used
+//! for all extents. If extents must be multiples of the vector width, the host launches the kernel with vectors where
 //! they are, otherwise another one with single elements. A flat range has vectors for any extent, and its last elements
 //! are loaded one by one.
 
@@ -27,7 +27,7 @@ pub(crate) struct Called {
     rule: &'static str,
     /// The shapes of its buffers in each call.
     calls: Vec<Vec<Vec<i64>>>,
-    /// The widest access of its kernels, in bytes.
+    /// The width of vector loads of its kernels, in bytes.
     bytes: u32,
 }
 

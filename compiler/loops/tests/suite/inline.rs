@@ -1,4 +1,4 @@
-//! Inlining keeps every result to the bit, and expensive temporaries keep their buffers.
+//! Inlining keeps every result to the bit, and expensive values are not computed repeatedly.
 
 use crate::support;
 

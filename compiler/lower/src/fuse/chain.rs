@@ -223,7 +223,8 @@ fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     found
 }
 
-/// Whether a function contains a sum of products of elements of different buffers: a matmul, a convolution.
+/// Whether a function contains a sum of products of elements of different buffers, for example a matmul or a
+/// convolution.
 pub(super) fn is_product(func: &PrimFunc) -> bool {
     fn any(stmt: &Stmt, func: &PrimFunc) -> bool {
         match stmt {

@@ -6,7 +6,7 @@
 //! return r3                                    return r3
 //! ```
 //!
-//! Checks, effects and function calls, for example, remain even if nothing reads their results. An `if` remains,
+//! Type checks, effects and function calls, for example, remain even if nothing reads their results. An `if` remains,
 //! without the dead code of its branches. Reference: TVM's `src/relax/transform/dead_code_elimination.cc`.
 
 use super::{Context, Rewrite};
@@ -74,7 +74,7 @@ fn block(
                     *condition = block(std::mem::take(condition), read, program, context);
                 }
             }
-            // Checks, effects and function calls remain, because they may have an effect or end the run. `Bound`
+            // Type checks, effects and function calls remain, because they may have an effect or end the run. `Bound`
             // remains, because it reports its value.
             Operation::Match { .. }
             | Operation::Bound { .. }

@@ -9,7 +9,7 @@
 //! Composite indices remain where a view was between two of the merged kernels.
 //!
 //! Requires temporaries without strides, whose extent is a multiple of the factor. Every index of the axis is either
-//! the variable of a loop over all of the axis, or has the form `high * factor + low` with `0 <= low < factor`.
+//! the variable of a block axis over all of it, or has the form `high * factor + low` with `0 <= low < factor`.
 //! Guarantees that no index is divided.
 
 use super::reshape::{Splits, cut, in_loops, joined, nest_of, uncut};

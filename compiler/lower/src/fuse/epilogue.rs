@@ -42,8 +42,9 @@ impl Epilogue<'_> {
         }
     }
 
-    /// Whether the loads of `along` buffers are at the store's indices, from buffers of the same shape, and each
-    /// element is stored once. Adds the stored buffer to `along` if the value loads from an `along` buffer.
+    /// Whether the loads of `along` buffers are at the store's indices, from buffers of the same shape, and the store's
+    /// indices are distinct variables or constants. Adds the stored buffer to `along` if the value loads from an
+    /// `along` buffer.
     fn store(&mut self, buffer: BufferId, indices: &[Expr], value: &Expr) -> bool {
         let (mut reads, mut follows) = (false, true);
         value.walk(&mut |part| {
@@ -58,7 +59,7 @@ impl Epilogue<'_> {
         if reads && !self.along.contains(&buffer) {
             self.along.push(buffer);
         }
-        // The indices must be distinct variables or constants, so each element is stored once.
+        // Usually each element is then stored once.
         let axes = indices.iter().enumerate().all(|(axis, index)| match index {
             Expr::Var { .. } => !indices[..axis].contains(index),
             index => index.as_int().is_some(),

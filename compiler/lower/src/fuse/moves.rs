@@ -1,4 +1,4 @@
-//! Recognizes kernels that only copy elements: transposes, slices, broadcasts, reshapes.
+//! Recognizes kernels that only copy elements, for example transposes, slices, broadcasts and reshapes.
 
 use rx_base::Dim;
 use rx_loops::scope::Scope;

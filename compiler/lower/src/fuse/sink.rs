@@ -178,8 +178,8 @@ impl Sinking<'_> {
         }
     }
 
-    /// Returns a register with the value of `register` under the given shape: the tensor that it views, if that has the
-    /// shape, otherwise a new view. The kernel that replaces `instruction` reads it.
+    /// Returns a register with the value of `register` under the given shape: the tensor that it views, if that is
+    /// known to have the shape, otherwise a new view. The kernel that replaces `instruction` reads it.
     fn viewed(&mut self, register: Register, shape: &Arc<[Dim]>, instruction: &Instruction) -> Register {
         if let Some(view) = self.views.get(&register)
             && view.before.as_ref() == Some(shape)
@@ -321,7 +321,8 @@ impl Sunk<'_> {
 
     /// Rewrites a stored value for the new loops. Loads at the store's old indices `at` from buffers of the view's
     /// shape become loads at the new indices `place`. Everywhere else the old loop variables are composed of the new
-    /// ones. Returns `None` where the value then still uses a loop variable that was merged with another into one loop.
+    /// ones. Returns `None` where the value then still uses an old loop variable, for example of a loop that was
+    /// merged.
     fn value(&mut self, value: &Expr, at: &[Expr], (axes, place): (&[Option<VarId>], &[Expr])) -> Option<Expr> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         for group in self.groups.iter().filter(|group| group.to.len() == 1) {

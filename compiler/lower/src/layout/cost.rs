@@ -32,11 +32,11 @@ const UNKNOWN: i64 = 64;
 /// The maximum distance, in elements, between the loads of neighbouring threads that still counts as coalesced.
 const NEAR: i64 = 4;
 
-/// The number of elements above which several threads share a reduction.
+/// The number of elements above which several threads are assumed to share a reduction.
 const LONG: i64 = 128;
 
-/// Returns the bytes that a function loads uncoalesced. `together` returns the elements per tensor-core chunk of a
-/// dtype, or `None` if tensor cores do not support it.
+/// Returns the bytes that a function loads uncoalesced. `together` returns the elements per chunk of a dtype
+/// ([`rx_loops::TargetInfo::channel_vector_width`]), or `None` if the cost model assumes no tensor cores for it.
 pub(super) fn apart(func: &PrimFunc, together: &dyn Fn(DType) -> Option<i64>) -> f64 {
     let mut statements = Vec::new();
     rx_loops::nests::top_level(&func.body, &mut Vec::new(), &mut statements);

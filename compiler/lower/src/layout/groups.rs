@@ -197,7 +197,7 @@ impl<'p> Spread<'p> {
                     }
                 }
                 for channels in nests.iter().filter_map(|nest| nest.product.as_ref()) {
-                    // A convolution whose data got its axis by propagation.
+                    // A convolution whose data has this channel axis, for example by propagation.
                     if channels.data == (buffer, axis) {
                         let weight = self.visit(number, channels.weight, true);
                         self.join(Some(at), weight);

@@ -140,9 +140,9 @@ fn is_step(scope: &mut Scope, index: &Expr, var: VarId, loops: &[VarId]) -> bool
     is_uniform
 }
 
-/// Returns the channel axes of a sum of products, if it is a convolution. Its data has at least three axes, one of
-/// which, besides the channel axis, depends on the pixel, through a window or not. Its weight depends on no pixel, and
-/// no index of it depends on batch loops alone. Both are indexed by the same channel loop.
+/// Returns the channel axes of a sum of products, if it counts as a convolution: its data has at least three axes, one
+/// of which, besides the channel axis, depends on the pixel, through a window or not. Its weight depends on no pixel,
+/// and no index of it depends on batch loops alone. Both are indexed by the same channel loop.
 fn channels(found: &mut ProductNest) -> Option<Channels> {
     let (left, right) = (found.product.left.clone(), found.product.right.clone());
     let of = |found: &mut ProductNest, data: &Expr, weight: &Expr, pixels: Role, outputs: Role| {
@@ -181,15 +181,15 @@ fn only_load(factor: &Expr) -> Option<(BufferId, &[Expr])> {
     loads.iter().all(|one| one.1.len() < 3 || *one == main).then_some(main)
 }
 
-/// Returns the only axis of the data whose index is a reduction loop, apart from an offset that depends on the batch
-/// (the group).
+/// Returns the only axis of the data whose index is a reduction loop plus an offset, as [`sum_of`] matches it. The
+/// offset is for example that of the group.
 fn channel_axis(found: &mut ProductNest, indices: &[Expr]) -> Option<usize> {
     let mut axes = (0..indices.len()).filter(|axis| sum_of(found, &indices[*axis]).is_some());
     let axis = axes.next()?;
     axes.next().is_none().then_some(axis)
 }
 
-/// Returns the reduction loop `k` if an index is `k` plus an offset that depends only on batch loops.
+/// Returns the reduction loop `k` if an index is `k` plus an offset that depends on no M, N or other reduction loop.
 fn sum_of(found: &mut ProductNest, index: &Expr) -> Option<VarId> {
     if reads_memory(index) {
         return None;

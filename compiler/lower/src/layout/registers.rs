@@ -34,9 +34,9 @@ pub(super) struct Registers {
     /// By register: whether a kernel writes it, and nothing but rewritable kernels reads or writes it.
     inner: Vec<bool>,
     /// By register: whether its value is known to be the same in every call of the procedure. In the entry procedure,
-    /// outside branches, these are mainly weights, constants and memoized results of them; elsewhere none are. Also
-    /// [`Steady::No`] if a kernel that cannot be rewritten uses the register, or if the kernels that read it do not all
-    /// declare the same constant shape.
+    /// outside branches, this holds mainly for weights, constants and memoized results of them; elsewhere for none.
+    /// Also [`Steady::No`] if a kernel that cannot be rewritten uses the register, or if the kernels that read it do
+    /// not all declare the same constant shape.
     steady: Vec<Steady>,
     /// By register: the shape of a kernel's output, or the constant shape that all kernels that read a steady register
     /// declare.

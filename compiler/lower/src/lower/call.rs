@@ -162,8 +162,8 @@ impl FunctionLowering<'_, '_> {
         self.run_kernel(&kernel.loops, inputs, ty, kernel.scalars.clone())
     }
 
-    /// Emits a call of a kernel whose outputs are the tensors of type `ty`. Reports an error where a shape or dtype of
-    /// `ty` is not known.
+    /// Emits a call of a kernel whose outputs are the tensors of type `ty`. Reports an error where `ty` is no tensor or
+    /// tuple of tensors with known shapes and dtypes.
     pub(super) fn run_kernel(&mut self, loops: &Loops, inputs: Inputs, ty: &StructInfo, scalars: Vec<Scalar>) -> Known {
         let mut outputs = Outputs::new();
         let Some(result) = self.outputs(ty, &mut outputs) else {
@@ -188,7 +188,7 @@ impl FunctionLowering<'_, '_> {
     }
 
     /// Adds registers and outputs for the tensors of type `ty`. Nested tuples give nested tuples. Returns `None` where
-    /// a shape or dtype is not known.
+    /// a shape or dtype is not known, or where `ty` contains another type than tensors and tuples.
     fn outputs(&mut self, ty: &StructInfo, outputs: &mut Outputs) -> Option<Known> {
         if let StructInfo::Tuple(fields) = ty {
             let fields: Option<Vec<Known>> = fields.iter().map(|field| self.outputs(field, outputs)).collect();

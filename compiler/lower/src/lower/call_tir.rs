@@ -33,7 +33,7 @@ impl FunctionLowering<'_, '_> {
         let Some(Argument::Types(types)) = schema.argument(call, "out_ty") else { return Known::Broken };
         let types = types.to_vec();
         let mut arguments = self.tuple_argument(schema, call, "args");
-        // The scalars of `tir_vars` are passed for the last parameters, like the dims of a shape among the arguments.
+        // The scalars of `tir_vars` are passed after the other arguments, like the dims of a shape at their end.
         if let Some(scalars) = schema.operand(call, "tir_vars").cloned() {
             arguments.push(match &scalars.ty {
                 StructInfo::Shape(Shape::Known(dims)) => Known::Shape(dims.to_vec()),
@@ -112,7 +112,7 @@ impl FunctionLowering<'_, '_> {
         for (at, known) in arguments.iter().enumerate() {
             match (func.params.get(at), known) {
                 // A scalar is passed for the next scalar parameter, whatever parameter has its position: the dims of a
-                // shape are the last arguments, but the outputs may be before the scalar parameters.
+                // shape are usually the last arguments, but the outputs may be before the scalar parameters.
                 (_, Known::Scalar(scalar)) => scalars.push(scalar.clone()),
                 (Some(Param::Handle(_)), _) => {}
                 (Some(Param::Scalar(_)), other) => scalars.push(Scalar::Register(self.materialize(other.clone()))),
@@ -127,7 +127,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-/// Replaces each shape among the arguments by its dims.
+/// Replaces each shape among the arguments that is known at compile time by its dims.
 fn in_full(arguments: Vec<Known>) -> Vec<Known> {
     let mut full = Vec::with_capacity(arguments.len());
     for argument in arguments {
@@ -154,7 +154,7 @@ fn has_handles(func: &PrimFunc) -> bool {
     func.params.iter().any(|param| matches!(param, Param::Handle(_)))
 }
 
-/// The parameters for which tensors are passed, by position among all parameters.
+/// The parameters of a prim_func that are no scalars, by position among all parameters.
 struct Memory {
     /// Those for which the call passes arguments.
     passed: Vec<usize>,
@@ -184,8 +184,8 @@ impl Memory {
         places.collect::<Option<Vec<usize>>>().filter(|places| places.len() == outputs)
     }
 
-    /// Rewrites a prim_func to have separate outputs, and no parameters that it never accesses. An argument whose
-    /// memory an output takes is copied to that output first.
+    /// Rewrites a prim_func to have separate outputs, and no handles ([`Param::Handle`]). An argument whose memory an
+    /// output takes is copied to that output first.
     fn out_of_place(&self, func: &PrimFunc, places: &[usize]) -> PrimFunc {
         let mut result = func.clone();
         let (mut inputs, mut copies) = (Vec::new(), Vec::new());

@@ -12,8 +12,8 @@ use rx_tir::Expr as TirExpr;
 use rx_tir::rewrite::{map_expr, map_stmt};
 use std::sync::Arc;
 
-/// The key of an operator call's kernel. It excludes everything that the kernel does not depend on: the names of
-/// variables, and source positions.
+/// The key of an operator call's kernel. It excludes the names of variables and source positions, since the kernel does
+/// not depend on them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperatorCall {
     operator: Name,

@@ -54,7 +54,7 @@ impl Tensors {
         at
     }
 
-    /// Replaces the registers of a value by those that hold the current values.
+    /// Replaces the registers of a value, except those that a closure captures, by those that hold the current values.
     pub(super) fn current_value(&self, known: &Known) -> Known {
         match known {
             Known::Register(register) => Known::Register(self.current(*register)),
@@ -225,9 +225,9 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Passes the tensors that branches of an `if` have written out of them: each branch returns a tuple of its result
-    /// and the current values of these tensors. `branches` are pairs of a branch and the state of the tensors at its
-    /// end. Returns the written tensors, too.
+    /// Passes the tensors that branches of an `if` have written out of them: if there are any, each branch returns a
+    /// tuple of its result and the current values of these tensors. `branches` are pairs of a branch and the state of
+    /// the tensors at its end. Returns the written tensors, too.
     pub(super) fn join_branches(&mut self, branches: Vec<(Branch, Tensors)>) -> (Vec<Branch>, Vec<Register>) {
         let mut written: Vec<Register> =
             branches.iter().flat_map(|(_, tensors)| tensors.written_since(&self.tensors)).collect();
@@ -271,8 +271,8 @@ impl FunctionLowering<'_, '_> {
         result
     }
 
-    /// Records the parameters of the entry function whose shape and dtype are known as its own tensors: no caller reads
-    /// them after the call, so they may be written.
+    /// Records that the entry function may write into its parameters of known shape and dtype: no caller is assumed to
+    /// read them after the call.
     pub(super) fn own_params(&mut self, params: &[(Name, StructInfo)]) {
         for (at, (_, ty)) in params.iter().enumerate() {
             let tensor = ty.as_tensor();

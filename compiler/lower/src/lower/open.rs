@@ -12,8 +12,9 @@ use rx_ops::Schema;
 use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
-    /// Whether a call must be lowered at run time: the type of its result or of an operand is not precise enough to
-    /// generate loops. Always `false` where all types are known to be complete (`Lowerer::complete`).
+    /// Whether a call must be lowered at run time: the type of its result, or the type or value of an operand, is not
+    /// known precisely enough to generate loops. Always `false` where all types are known to be complete
+    /// (`Lowerer::complete`).
     pub(super) fn is_open(&self, call: &Call, ty: &StructInfo) -> bool {
         let open = |argument: &Argument| match argument {
             Argument::Operand(expr) => is_open_operand(expr),
@@ -107,8 +108,8 @@ fn scalar_dtype(ty: &StructInfo) -> Option<DType> {
     }
 }
 
-/// Whether the operand is a literal: its value, for a shape or an integer an expression over symbols, is written in the
-/// source.
+/// Whether the operand is written as a scalar constant, string, dtype, shape or number, or as a tuple of these. Shapes
+/// and integers may contain symbols.
 fn is_literal(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Str(_) | ExprKind::DType(_) | ExprKind::Shape(_) => true,

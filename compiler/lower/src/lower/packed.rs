@@ -1,8 +1,8 @@
 //! Lowers calls of packed functions, and the operators of the lower stages of TVM's pipeline (`R.memory.*`, `R.vm.*`).
 //!
-//! The table contains the functions that TVM's own passes insert (`vm.builtin.*`, TVM `src/runtime/vm/builtin.cc`).
-//! Each call is lowered to instructions, so the program contains no call of a packed function, and an unknown name is a
-//! compile-time error.
+//! The table contains functions that TVM's own passes insert (`vm.builtin.*`, TVM `src/runtime/vm/builtin.cc`). Each
+//! call is lowered to instructions or to nothing, so the program contains no call of a packed function, and an unknown
+//! name is a compile-time error.
 //!
 //! ```text
 //! s = R.call_packed("vm.builtin.alloc_storage", …)           →   (nothing: the memory plan allocates)
@@ -152,8 +152,9 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Lowers `R.memory.view`. A view of all elements with the same dtype is a view instruction; any other view of
-    /// known shape and dtype is a copy of bytes, made on the host; a view of unknown type is lowered at run time.
+    /// Lowers `R.memory.view`. A view that certainly has all elements and the same dtype is a view instruction; any
+    /// other view of known shape and dtype is a copy of bytes, made on the host; a view of unknown type is lowered at
+    /// run time.
     fn memory_view(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         let source = schema.operand(call, "data").and_then(|expr| expr.ty.as_tensor());
         let elements = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |count, dim| &count * dim);

@@ -71,7 +71,7 @@ impl FunctionLowering<'_, '_> {
         Ok(Known::nothing())
     }
 
-    /// Returns a new symbol for the value of a slot, different from all symbols in the types so far.
+    /// Returns a new symbol, different from all symbols in the types so far. `slot` is a part of its name.
     fn heap_symbol(&mut self, slot: i64) -> Name {
         loop {
             self.heap_symbols += 1;

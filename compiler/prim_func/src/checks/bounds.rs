@@ -2,8 +2,9 @@
 //!
 //! For each index the check first tries to prove that it is in range. If that fails, it searches for an iteration that
 //! is out of range (a witness), and tries to generalize the witness to all values of the symbols. It reports an error
-//! if this succeeds. It reports a warning if the index is out of range for some values, and the extent uses all symbols
-//! on which the index and its loops and conditions depend.
+//! if this succeeds, or if the index is proved to be out of range whenever it is evaluated. It reports a warning if the
+//! index is out of range for some values, and the extent uses all symbols on which the index and its loops and
+//! conditions depend.
 
 use super::Walk;
 use super::evaluate::Values;

@@ -329,8 +329,8 @@ impl Relevant {
         });
     }
 
-    /// Returns sample values of a long range: its two first and last values, and the least constants in it with their
-    /// neighbours, at most [`SAMPLES`] in all.
+    /// Returns sample values of a long range: its two first and last values, and those in the range among the constants
+    /// and their neighbours, in ascending order of the constants, at most [`SAMPLES`] in all.
     fn samples(&self, start: i64, end: i64) -> Vec<i64> {
         let mut samples = vec![start, start.saturating_add(1), end.saturating_sub(2), end.saturating_sub(1)];
         for constant in &self.constants {

@@ -59,7 +59,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Returns the enclosing loops whose iterations run concurrently and share the buffer, with their indices in the
-    /// path. A thread axis over which the innermost block reduces is not among them.
+    /// path. A `threadIdx` axis over which the innermost block reduces is not among them.
     fn concurrent(&self, buffer: BufferId) -> Vec<(usize, &'t TracedLoop)> {
         let memory = self.trace.func.buffer(buffer).scope;
         let loops = self.path.iter().enumerate().filter_map(|(step, it)| Some((step, it.as_loop()?)));

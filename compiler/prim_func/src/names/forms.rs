@@ -13,7 +13,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 /// Forms that describe the enclosing block.
 const BLOCK_FORMS: &[&str] = &["reads", "writes", "where", "init", "sblock_attr", "block_attr"];
 
-/// Members of `T` that are not statements: decorators and namespaces.
+/// Decorators and namespaces of `T`, whose calls are not statements.
 const NO_STATEMENTS: &[&str] =
     &["prim_func", "macro", "inline", "meta_class", "s_tir", "ptx", "cuda", "nvshmem", "metal"];
 
@@ -21,8 +21,8 @@ const NO_STATEMENTS: &[&str] =
 const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R"];
 
 impl Walk<'_> {
-    /// Checks the forms in a statement at column `indent`. The arguments of `kind` are already in the order of the
-    /// parameters.
+    /// Checks the forms in a statement at column `indent`; `kind` is the statement after
+    /// [`in_order`](crate::functions::in_order).
     pub(super) fn forms(&mut self, cursor: Cursor<'_>, kind: &StatementKind, indent: u32) {
         self.stated.retain(|(column, _)| *column <= indent);
         self.attributes.retain(|stated| stated.column <= indent);
@@ -57,8 +57,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Matches `T.form(…)` and returns the form's name and arguments. Reports unknown axes, and axes and block forms
-    /// outside a block, and checks `T.sblock`.
+    /// Matches `T.form(…)` and returns the form's name and arguments. Reports unknown axes and, except in macros, axes
+    /// and block forms outside a block. Checks `T.sblock`.
     fn form<'e, 't>(&mut self, cursor: Cursor<'t>, call: &'e Expr) -> Option<(&'t str, &'e [Argument])> {
         let ExprKind::Call { callee, arguments } = &call.kind else { return None };
         let (head, form) = cursor.path(callee.tokens).split_once('.')?;
@@ -153,7 +153,8 @@ impl Walk<'_> {
         is_first
     }
 
-    /// Checks `i, j = T.axis.remap("SR", [a, b])`: the numbers of letters, loops and variables must agree.
+    /// Checks `i, j = T.axis.remap("SR", [a, b])`: the order of the arguments, and that the numbers of letters, loops
+    /// and variables agree.
     fn remap(&mut self, cursor: Cursor<'_>, target: &Expr, arguments: &[Argument]) {
         let [kinds, loops, rest @ ..] = arguments else { return };
         let is_list = |value: &Expr| matches!(value.kind, ExprKind::List(_) | ExprKind::Tuple(_));
@@ -186,8 +187,8 @@ impl Walk<'_> {
     /// and extents agree.
     fn grid(&mut self, cursor: Cursor<'_>, target: &Expr, iter: &Expr) {
         if let ExprKind::Call { callee, arguments } = &iter.kind {
-            // The signatures report `T.serial()`, which lacks a required argument. `T.grid()` and `range()` satisfy
-            // theirs.
+            // The signatures report `T.serial()`, which lacks a required argument. `T.grid()` satisfies its signature,
+            // and `range` has none.
             if arguments.is_empty() && mistakes(cursor, self.file, iter).is_empty() {
                 let message = format!("`{}` has no extent", cursor.path(callee.tokens));
                 self.mistake(Code::MissingArgument, cursor.span(iter.tokens), message);

@@ -11,7 +11,7 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, Parameter, StatementKind};
 /// Names that may be subscripted although they are no values, as in `list[int]`.
 const GENERIC: &[&str] = &["list", "tuple", "dict", "set", "type", "metadata", "tvm"];
 
-/// Forms of `T` that create buffers with elements.
+/// The forms of `T` whose results [`Kinds::bind`] records as buffers.
 const BUFFERS: &[&str] = &["match_buffer", "alloc_buffer", "sblock_alloc_buffer", "decl_buffer"];
 
 /// Functions of `T` whose arguments may declare symbols or are types.
@@ -48,8 +48,8 @@ impl Kinds {
         }
     }
 
-    /// Records the loop variables, axes and buffers that a statement binds. A name that was recorded before is removed
-    /// instead, since it may now have another kind.
+    /// Records the loop variables, axes and buffers ([`BUFFERS`]) that a statement binds. A name that was recorded
+    /// before is removed instead, since it may now have another kind.
     pub(super) fn bind(&mut self, cursor: Cursor<'_>, kind: &StatementKind) {
         let mut names = NameSet::default();
         if let StatementKind::Def { .. } = kind {
@@ -124,7 +124,7 @@ impl Walk<'_> {
     }
 
     /// Checks the arguments of `T.f(…)`: reports a dtype that is called without a value, such as `T.int64()`. Allows it
-    /// in the header and in calls that create buffers or variables, where it may declare a symbol.
+    /// in the header and in calls such as `T.match_buffer`, where it may declare a symbol or be a type.
     pub(super) fn argument_values(&mut self, cursor: Cursor<'_>, callee: &Expr, arguments: &[Argument]) {
         let Some(function) = self.tir_function(cursor, callee) else { return };
         if !self.in_header && !DECLARING.contains(&function) && !function.starts_with("alloc") {

@@ -1,4 +1,4 @@
-//! The member names of `T`. Custom builds of TVM may add namespaces that are declared nowhere, but they are rare.
+//! The member names of `T`.
 
 use crate::functions;
 use rx_base::edit_distance::nearest;
@@ -21,7 +21,7 @@ const MEMBERS: &[&str] = &[
     "tvm_rdna_wmma", "tvm_rdna_wmma_store", "warp", "warpgroup", "webgpu", "wg",
 ];
 
-/// Members of Python's module `tvm.tirx` (`tvm.tir` before) that `T` does not have.
+/// Members of Python's module `tvm.tirx` (`tvm.tir` before), most of which `T` does not have.
 #[rustfmt::skip]
 const MODULE_MEMBERS: &[&str] = &[
     "AllocBuffer", "AssertStmt", "BufferAccessKind", "BufferRegion", "BufferRegionType", "BufferType",
@@ -33,7 +33,7 @@ const MODULE_MEMBERS: &[&str] = &[
     "multiply", "stmt_list", "stmt_seq", "subtract", "sum", "trace",
 ];
 
-/// Whether the Python module `tvm.tirx` has this member in addition to those of `T`.
+/// Whether a name is one of the additional members of the Python module `tvm.tirx`; `T` has few of these.
 pub fn is_module_member(name: &str) -> bool {
     MODULE_MEMBERS.contains(&name)
 }

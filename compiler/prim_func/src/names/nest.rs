@@ -25,7 +25,7 @@ pub(super) struct Nest {
     binds_axes: bool,
 }
 
-/// An open loop.
+/// A variable of an open loop.
 struct Loop {
     column: u32,
     variable: Name,
@@ -40,7 +40,7 @@ struct Block {
 }
 
 impl Nest {
-    /// Closes the loops and blocks that end before a statement.
+    /// Closes the loops and blocks that end before a statement, and sets `binds_axes` for the statement.
     pub(super) fn enter(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let column = statement.indent + u32::from(statement.inline);
         self.loops.retain(|open| open.column < column);

@@ -10,7 +10,7 @@ use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, UnaryOp};
 
 impl Reader<'_> {
     /// Evaluates `a op b`. Two Python numbers are folded if [`python_infix`] can; otherwise the operation becomes a
-    /// part of the IR, except `**` and `@`, which are unsupported there.
+    /// part of the IR. There, `**`, `@`, and `/` without a float operand are errors.
     pub(super) fn infix(&mut self, at: At<'_>, op: ast::BinaryOp, a: Value, b: Value) -> Outcome<Value> {
         if let Some(folded) = python_infix(op, &a, &b) {
             return Ok(folded);

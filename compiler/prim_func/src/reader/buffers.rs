@@ -66,7 +66,7 @@ impl Reader<'_> {
                 }
                 "elem_offset" => declared.offset = self.offset(at.cursor, value)?,
                 "scope" | "storage_scope" => declared.scope = self.scope(at.cursor, value)?,
-                // The other arguments concern layout or alignment, not values.
+                // Other arguments, such as `align`, are ignored.
                 _ => {}
             }
         }
@@ -118,7 +118,7 @@ impl Reader<'_> {
         Ok(dims)
     }
 
-    /// Reads a dtype: a string or `T.float32`.
+    /// Reads a dtype: a string, `T.float32` or `A.dtype`.
     pub(super) fn dtype(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<DType> {
         let dtype = match self.value(cursor, tree)? {
             Value::DType(dtype) => Some(dtype),
@@ -199,7 +199,7 @@ impl Reader<'_> {
     fn open_handle(&mut self, at: At<'_>, name: Name, handle: Name, declared: Declaration) -> Outcome<Value> {
         self.no_offset(at, &declared)?;
         match self.handles.get(&handle).copied().flatten() {
-            // The handle was opened before, so this is a view of the same memory in another shape.
+            // The handle was opened before, so this is a view of the same memory.
             Some(buffer) => {
                 let of = Rc::new(View::of_buffer(&self.func, buffer));
                 self.flat(at, of, declared)
@@ -310,7 +310,8 @@ impl Reader<'_> {
         Value::Buffer(Rc::new(View::of_buffer(&self.func, buffer)))
     }
 
-    /// Returns the tensor whose memory a value is. The last argument describes the use, for the error message.
+    /// Returns the tensor of a buffer, of a pointer to its memory, or of a cell. `subject` describes the use, for the
+    /// error message.
     pub(super) fn memory(&self, at: At<'_>, value: Value, subject: &str) -> Outcome<Rc<View>> {
         match value {
             Value::Buffer(view) | Value::Pointer(view) => Ok(view),

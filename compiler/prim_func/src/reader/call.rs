@@ -1,4 +1,4 @@
-//! Reads calls of functions of `T` in expressions.
+//! Reads calls in expressions, mainly of functions of `T`.
 
 use super::expr::dtype_named;
 use super::value::Value;

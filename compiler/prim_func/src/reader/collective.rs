@@ -1,7 +1,7 @@
 //! Reads collective operations of threads: barriers and all-reduces.
 //!
 //! Each becomes a placeholder statement, which [`rx_tir::spmd`] later converts to loops over threads. For example,
-//! `T.tvm_storage_sync("shared")` becomes a barrier between two loops over the threads of a block.
+//! `T.tvm_storage_sync("shared")` usually splits a loop over the threads of a block into two loops.
 
 use super::statement::Step;
 use super::value::Value;

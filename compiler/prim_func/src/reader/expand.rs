@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
                 let known = self.file.macros.get(&name)?;
                 let outside = Some(name);
                 let (segments, hygienic) = (&*known.segments, known.hygienic);
-                // The outermost scope contains the function's symbols. It is kept but not visible to the macro.
+                // The outermost scope contains the function's symbols. It is kept but not visible to a hygienic macro.
                 Some(Definition { segments, def: None, hygienic, scopes: 1, floor: 1, outside })
             }
         }

@@ -283,7 +283,8 @@ pub(super) fn index_items(index: &Tree) -> Vec<&Tree> {
     }
 }
 
-/// Returns the dtype with the name of a member of `T`, including the short names of TVM 0.27.
+/// Returns the dtype with the name of a member of `T`, including short names of TVM 0.27 such as `f32`; `None` for
+/// `handle`.
 pub(super) fn dtype_named(member: &str) -> Option<DType> {
     let long = match member {
         "f16" => "float16",

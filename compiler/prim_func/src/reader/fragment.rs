@@ -74,7 +74,7 @@ impl Reader<'_> {
     /// Reads a matrix operation of a warp; `member` is its name in `T`.
     pub(super) fn warp_matrix(&mut self, at: At<'_>, member: &str, arguments: &[Argument]) -> Outcome<Step> {
         if self.is_tracing() {
-            // The checks do not model collective operations of threads.
+            // The checks do not model matrix operations of warps.
             return self.unsupported(at, &format!("`T.{member}` in a check"));
         }
         let trees: Vec<&Tree> = arguments.iter().map(|argument| &argument.value).collect();
@@ -104,8 +104,8 @@ impl Reader<'_> {
         Ok(Step::Done(self.by_first_lane(done)))
     }
 
-    /// Records the thread index at the start of a loop over `threadIdx.x` with more than one thread, for operations on
-    /// fragments.
+    /// Records the thread index at the start of a loop over `threadIdx.x`, unless its extent is the constant 1, for
+    /// operations on fragments.
     pub(super) fn enter_threads(&mut self, kind: LoopKind, extent: &Expr, value: &Expr) {
         if matches!(kind, LoopKind::ThreadBinding(tag) if *tag == *LANE) && extent.as_int() != Some(1) {
             self.bind(name(LANE), Value::Expr(value.clone()));
@@ -119,8 +119,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Restricts an operation of a warp to its first lane, if there is a loop over `threadIdx.x` with more than one
-    /// thread.
+    /// Restricts an operation of a warp to its first lane, if a thread index is recorded.
     fn by_first_lane(&self, done: Stmt) -> Stmt {
         let Some(Value::Expr(lane)) = self.lookup(name(LANE)) else { return done };
         let number = |value| Expr::Int { value, dtype: lane.dtype() };

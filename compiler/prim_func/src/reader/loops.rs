@@ -119,7 +119,7 @@ impl Reader<'_> {
                 Some("start") => start = Some(&argument.value),
                 Some("stop") => stop = Some(&argument.value),
                 Some("step") => step = Some(&argument.value),
-                // The annotations are hints for TVM's compiler.
+                // `thread` is read by `thread_of`; annotations are hints for TVM's compiler.
                 Some(_) => {}
             }
         }

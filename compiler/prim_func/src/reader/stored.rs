@@ -1,6 +1,6 @@
 //! Conversion of stored values to the dtype of the buffer (TVM `BufferStore` in `src/tirx/script/builder/ir.cc`). TVM
-//! converts every value, warns if a float becomes an integer, and rejects constants that the buffer's dtype cannot
-//! represent.
+//! converts every value, warns if a float becomes an integer, and rejects constants that are out of the range of the
+//! buffer's dtype.
 
 use super::constant::{float_constant, integer_constant};
 use super::trace::Event;
@@ -34,7 +34,7 @@ impl Reader<'_> {
             Value::Expr(expr) => (expr.dtype(), constant_of(expr)),
             _ => return self.converted(at, value, into),
         };
-        // For Python numbers `constant` reports values that do not fit.
+        // For Python numbers [`Reader::constant`] reports values that do not fit.
         let is_python = matches!(value, Value::Float(_));
         match constant {
             Some(Constant::Int(number)) if from.is_int() && integer_constant(number, into).is_none() => {

@@ -49,7 +49,7 @@ fn reads_back(place: &str, func: &PrimFunc) {
     }
 }
 
-/// Returns the function without statement numbers and names, for a comparison.
+/// Returns the function without statement numbers and names of variables and buffers, for a comparison.
 fn comparable(func: &PrimFunc) -> PrimFunc {
     let mut func = renumber(func);
     func.body = without_places(&func.body);

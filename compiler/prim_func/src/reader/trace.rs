@@ -52,7 +52,7 @@ pub(crate) enum Event {
     },
     /// A condition that is known to hold, or known not to hold.
     Assume {
-        /// The condition, of dtype `bool`.
+        /// The condition, usually of dtype `bool`; an integer holds if it is not 0.
         condition: Expr,
         /// Whether it holds.
         holds: bool,
@@ -61,8 +61,8 @@ pub(crate) enum Event {
     Regions {
         /// Whether the call is a `T.writes`.
         write: bool,
-        /// The regions that could be read. Regions that are not boxes of a buffer are omitted, and `complete` is
-        /// false.
+        /// The regions that could be read. Others, such as those that are not boxes of a buffer, are omitted, and
+        /// `complete` is false.
         regions: Vec<Region>,
         /// Whether no region is omitted.
         complete: bool,
@@ -86,7 +86,7 @@ pub(crate) enum Event {
     },
     /// Statements that could not be read: all names in them and in their blocks.
     Unread(NameSet),
-    /// A possible early exit from the function or from an iteration. Later events may not happen.
+    /// A possible early exit from the function, a loop or an iteration. Later events may not happen.
     Leave,
 }
 
@@ -175,7 +175,7 @@ pub(super) struct Record {
     open: usize,
     declared: Vec<Option<ItemPlace>>,
     mistakes: Vec<Diagnostic<ItemPlace>>,
-    /// The number of expression nodes so far.
+    /// The number of expression nodes counted so far, which [`LARGEST`] limits.
     size: usize,
     /// All names that the function binds anywhere.
     bound: NameSet,
@@ -520,7 +520,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Binds the names that a statement would have bound to nothing, so that they do not keep their old values.
+    /// Binds the names in an assignment's target to [`Value::Nothing`], so that they do not keep their old values.
     fn poison(&mut self, cursor: Cursor<'_>, target: &Tree) {
         match &target.kind {
             ExprKind::Name => self.bind(cursor.name(target.tokens.start), Value::Nothing),

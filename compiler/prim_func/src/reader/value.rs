@@ -33,7 +33,7 @@ pub(super) enum Value {
     Macro(usize),
     /// A parameter with the type handle.
     Handle(Name),
-    /// `None`, or the value of a construct without a meaning here.
+    /// `None`; in a trace also the value of a variable whose assignment could not be read.
     Nothing,
 }
 
@@ -80,7 +80,8 @@ impl View {
         }
     }
 
-    /// Returns the same indices as [`View::element`] without the buffer; `None` if the view reshapes memory.
+    /// Returns the same indices as [`View::element`] without the buffer; `None` if the view, or a view that
+    /// it is a box of, is a [`Source::Flat`].
     pub(super) fn followed(&self, indices: Vec<Expr>) -> Option<Vec<Expr>> {
         match &self.source {
             Source::Buffer(_) => Some(indices),

@@ -21,7 +21,8 @@ use rx_lower::{Instruction, Operation, Procedure, ProcedureId, Program, Register
 pub(super) struct Request<M> {
     pub(super) procedure: ProcedureId,
     pub(super) arguments: Vec<Value<M>>,
-    /// Values of symbolic variables that the callee inherits from the scope in which its closure was created.
+    /// Values of symbolic variables that do not follow from the arguments: those of the scope in which the callee's
+    /// closure was created, or those that [`Executor::run`] gets.
     pub(super) symbols: Symbols,
     /// The caller's register that receives the result.
     pub(super) to: Register,
@@ -41,7 +42,7 @@ struct Activation<'p, B: Backend> {
     /// The statement that called this procedure.
     called_at: Option<Origin>,
     to: Register,
-    /// The arguments, if the result is to be cached for them (`rx.once`).
+    /// The arguments, if the result is to be cached for them ([`Procedure::once`]).
     given: Option<Vec<Value<B::Memory>>>,
     /// The memory that the activation holds while it is suspended.
     held: Held,

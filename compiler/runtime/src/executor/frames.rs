@@ -11,8 +11,8 @@ use rx_lower::{Procedure, StorageId};
 
 impl<B: Backend> Executor<B> {
     /// Allocates the storages of a new frame at once if there are several, all sizes are known, their sum is within the
-    /// limit, and the device supports it. Otherwise returns unallocated storages, which [`Executor::storage`] allocates
-    /// one by one.
+    /// limit, and the device supports it and has enough memory. Otherwise returns unallocated storages, which
+    /// [`Executor::storage`] allocates one by one.
     pub(super) fn storages(&mut self, procedure: &Procedure, symbols: &Symbols) -> Result<Storages<B>, RunError> {
         let sizes: Option<Vec<usize>> = procedure.storages.iter().map(|sizes| whole(sizes, symbols)).collect();
         let all = sizes.as_deref().and_then(|sizes| sizes.iter().try_fold(0usize, |all, size| all.checked_add(*size)));

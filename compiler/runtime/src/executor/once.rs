@@ -1,5 +1,5 @@
-//! Memoization of procedures with the attribute `rx.once`. For example, the function that prepares weights is called in
-//! every run, but is computed once for the same weights.
+//! Memoization of the procedures that are marked for it ([`rx_lower::Procedure::once`]). For example, the function that
+//! prepares weights is called in every run, but is computed once for the same weights.
 
 use crate::value::{Place, Value};
 use rx_lower::ProcedureId;

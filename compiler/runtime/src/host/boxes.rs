@@ -183,9 +183,9 @@ impl Suppression {
         }
     }
 
-    /// Runs soft NMS: repeatedly selects the best remaining candidate above the threshold, reduces the scores of the
-    /// others that overlap it, and suppresses those whose IoU with it is at least `iou` or whose score falls to the
-    /// threshold or below. Moves the selected boxes to the front and returns their number.
+    /// Runs soft NMS: repeatedly selects the best remaining candidate above the threshold, suppresses the others whose
+    /// IoU with it is at least `iou`, and reduces the scores of those that overlap it less. These are suppressed, too,
+    /// if their scores fall to the threshold or below. Moves the selected boxes to the front and returns their number.
     fn soft(&self, candidates: &mut [Candidate], dtype: DType) -> usize {
         let mut kept = 0;
         while kept < candidates.len() && (self.max_output < 0 || (kept as i64) < self.max_output) {

@@ -87,7 +87,7 @@ fn filled(format: &str, values: &[Output]) -> Result<String, String> {
 }
 
 /// A Python format specification, of the form `[[fill]align][sign][0][width][.precision][type]`. For example, `04d`
-/// pads an integer with zeros to four digits.
+/// pads an integer with zeros to four characters.
 #[derive(Default)]
 struct Spec {
     fill: Option<char>,

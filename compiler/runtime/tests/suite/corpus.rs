@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The value of every symbol in the shape of an input, and the extent of every axis whose extent is not declared.
+/// The value of every scalar input and of every symbol in the shape of an input, and the extent of every axis whose
+/// extent is not declared.
 const EXTENT: i64 = 3;
 
 /// The limits of a function on the interpreter.

@@ -18,7 +18,8 @@ fn drawn(shapes: &[&[i64]]) -> Vec<Tensor> {
     shapes.iter().enumerate().map(|one| draw(one).expect("a tensor")).collect()
 }
 
-/// Checks that the CPU computes the same as the interpreter without fusion. Returns the names of the fused kernels.
+/// Checks that the CPU with fusion computes the same as the interpreter without fusion. Returns the names of all
+/// kernels after fusion.
 #[track_caller]
 fn kernels(params: &[(&str, &str)], body: &[&str], shapes: &[&[i64]]) -> Vec<String> {
     let text = Text::module(&function(params, body));

@@ -300,8 +300,8 @@ fn random_program(steps: &[(u8, u16, u16)]) -> String {
     }
 }
 
-/// Returns a call of an operator on `a` (and `b` of the same shape), and the result's shape. Returns `None` where the
-/// operator does not take this shape.
+/// Returns a call of an operator on `a` (and `b` of the same shape), and the result's shape. Returns `None` if no call
+/// of this operator is generated for this shape.
 fn operation(operator: u8, a: &Variable, b: &Variable) -> Option<(String, Vec<String>)> {
     let (x, y) = (&a.name, &b.name);
     let same = a.shape.clone();

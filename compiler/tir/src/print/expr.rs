@@ -40,7 +40,7 @@ impl Level {
 }
 
 impl Printer<'_> {
-    /// Prints an expression without enclosing operators.
+    /// Prints an expression that is not an operand of an operator.
     pub(super) fn expr(&self, expr: &Expr) -> String {
         self.within(expr, Level::Or)
     }

@@ -8,8 +8,8 @@
 //! for tx: target = sum[0]
 //! ```
 //!
-//! Other combiners exchange the values through shared memory. Each thread then reduces the values of all threads along
-//! the reduced axes:
+//! Otherwise, also for tuples, threads exchange the values through shared memory. Each thread then reduces the values
+//! of all threads along the reduced axes:
 //!
 //! ```text
 //! for tx: shared[tx] = value(tx)

@@ -59,7 +59,8 @@ struct Access {
     threads: Vec<VarId>,
 }
 
-/// For each axis, the difference between the indices of two neighbouring threads; `None` if it is not known.
+/// For each axis of the buffer, the difference between the indices of two neighbouring threads; `None` if it is not
+/// known.
 type Steps = Vec<Option<Dim>>;
 
 /// The strides of a buffer's accesses along one loop over threads.

@@ -71,7 +71,7 @@ pub(super) struct Splitter<'f> {
     own: FxHashSet<BufferId>,
     /// Shared and global buffers that are allocated inside per-thread code.
     hoisted: Vec<BufferId>,
-    /// The name of the enclosing block.
+    /// The name of the innermost enclosing block that has one, or the function's name.
     operator: Name,
 }
 

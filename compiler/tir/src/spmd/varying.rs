@@ -45,7 +45,8 @@ impl Varying {
         self.expr(expr) == 0
     }
 
-    /// Returns the axes along which a value differs. An element of shared memory at a uniform index is uniform.
+    /// Returns the axes along which a value differs. An element of shared or global memory at a uniform index is
+    /// uniform.
     pub(super) fn expr(&self, expr: &Expr) -> Axes {
         let mut found = 0;
         expr.walk(&mut |part| match part {

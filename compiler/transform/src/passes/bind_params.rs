@@ -79,8 +79,8 @@ pub struct Bound {
     pub tensors: NameMap<Tensor>,
 }
 
-/// Returns the tensors that a step of a pipeline binds; `None` if the step is another pass, if the module has no such
-/// function, if the function has no such parameter, or if a tensor cannot be read.
+/// Returns the tensors that a step of a pipeline binds; `None` if the step is another pass or has malformed arguments,
+/// if the module has no such function, if the function has no such parameter, or if a tensor cannot be read.
 pub fn bound(module: &Module, step: &Step) -> Option<Bound> {
     let (Value::String(wanted), Value::Object(params)) = (step.arguments.get(0), step.arguments.get(1)) else {
         return None;
@@ -93,7 +93,7 @@ pub fn bound(module: &Module, step: &Step) -> Option<Bound> {
 /// Reads the given tensors, by parameter.
 ///
 /// # Errors
-/// The function has no such parameter, or a value is not a tensor.
+/// The function has no such parameter, or a tensor cannot be read.
 fn tensors_of(function: &RelaxFunction, given: &Map<String, Value>) -> Result<NameMap<Tensor>, PassError> {
     let mut tensors: NameMap<Tensor> = NameMap::default();
     for (param, value) in given {
@@ -138,8 +138,8 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
 /// Returns the values of the symbolic dims that the shapes of the tensors determine.
 ///
 /// # Errors
-/// A parameter is not a tensor, a tensor's dtype or shape does not match its parameter, or two extents differ that
-/// belong to the same symbolic dim.
+/// A parameter is not a tensor, a tensor's dtype or shape does not match its parameter, two extents differ that belong
+/// to the same symbolic dim, or a dim of a parameter, such as `n * 2`, has a symbol that no tensor determines.
 fn settled(function: &RelaxFunction, tensors: &NameMap<Tensor>) -> Result<NameMap<i64>, PassError> {
     let mut dims: NameMap<i64> = NameMap::default();
     let shapes = |visit: &mut dyn FnMut(Name, &Tensor, &StructInfo) -> Result<(), PassError>| {

@@ -100,7 +100,7 @@ fn open_blocks(of: &mut Sequence, effects: &Effects) -> bool {
     any
 }
 
-/// A call in destination-passing style: it returns tensors by writing into memory that it is given.
+/// A call in destination-passing style: the callee writes its results into memory that it is given.
 struct Passing<'a> {
     /// The called function.
     function: &'a Expr,
@@ -197,8 +197,8 @@ fn fields(tuple: &Expr) -> Vec<Expr> {
     }
 }
 
-/// Returns, for each output, the index of the argument whose memory it overwrites. The result is `None` if
-/// `inplace_indices` does not match the outputs.
+/// Returns, for each output, the index of the argument whose memory it overwrites, or `None` for new memory. The whole
+/// result is `None` if `inplace_indices` does not match the outputs.
 fn taken(schema: &Schema, call: &Call, outputs: usize) -> Option<Vec<Option<usize>>> {
     match schema.attr(call, "inplace_indices") {
         None => Some(vec![None; outputs]),

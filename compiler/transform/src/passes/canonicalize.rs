@@ -13,7 +13,8 @@
 //! variables that are bound to a variable, to a field of a tuple that is written out, to a tuple rebuilt from all
 //! fields of another tuple, to a constant, or to a cast of one of these to the type that it already has; the binding of
 //! a constant itself stays. Dataflow outputs that are not used outside their block stop being outputs ([`plan`]). A
-//! binding whose annotation is more specific than the type of its value stays.
+//! binding whose annotation is more specific than the type of its value stays, and so does one of a name that both
+//! branches of an `if` bind.
 //!
 //! Requires nothing. Guarantees the same results and effects.
 //!

@@ -13,10 +13,11 @@
 //! all have such a bias or none has any bias, and all have the same activation, the activation is applied once. The new
 //! product is computed before the first binding that it replaces.
 //!
-//! Requires products in one dataflow block of variables whose right-hand sides have the same rank, dtype and leading
-//! dims. A product whose matrix or bias is bound after the first binding to replace is left out. At most one matrix may
-//! have a width that is not constant; it comes last, and products with further such matrices are left out. Guarantees
-//! the same values.
+//! Requires products in one dataflow block whose operands are variables. Those whose right-hand sides have the same
+//! rank, of at least 2, are combined if these agree in dtype, device and leading dims, any biases to concatenate do so
+//! as well, and the products have the same dtype. A product whose matrix or bias is bound after the first binding to
+//! replace is left out. At most one matrix may have a width that is not constant; it comes last, and products with
+//! further such matrices are left out. Guarantees the same values.
 //!
 //! Reference: TVM `src/relax/transform/combine_parallel_matmul.cc`.
 

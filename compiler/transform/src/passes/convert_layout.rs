@@ -140,8 +140,8 @@ impl Converter<'_> {
             }
             false => made,
         };
-        // As in TVM, a more specific inferred type replaces the annotation. Variables that are used outside the block
-        // keep theirs.
+        // As in TVM, a more specific inferred type replaces the annotation of a variable that is used only inside the
+        // block.
         let sharper = make::is_sharper(&made.ty, ty) && !kept;
         if made.ty != value.ty || sharper {
             *ty = made.ty.clone();
@@ -318,7 +318,7 @@ fn is_of(laid: &Laid, typed: &StructInfo, made: &StructInfo) -> bool {
 /// Emits the conversion of a value from the layout `from` to the layout `to`, and returns the converted value.
 ///
 /// # Errors
-/// The layouts describe different tensors, or `permute_dims` or `layout_transform` rejects the conversion.
+/// There is no conversion from `from` to `to`, or `permute_dims` or `layout_transform` rejects it.
 fn relaid(value: Expr, from: &Laid, to: &Laid, emitter: &mut Emitter<'_>) -> Result<Expr, PassError> {
     match (from, to) {
         _ if from == to => Ok(value),

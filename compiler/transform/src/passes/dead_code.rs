@@ -8,8 +8,8 @@
 //! return b                       return b
 //! ```
 //!
-//! Removes functions that neither an entry function nor a public function reaches, unused bindings inside and outside
-//! of dataflow blocks, and outputs of dataflow blocks that are not used after the block.
+//! Removes functions that neither an entry function nor a public function reaches (in a module with a class), unused
+//! bindings inside and outside of dataflow blocks, and outputs of dataflow blocks that are not used after the block.
 //!
 //! Requires nothing. Guarantees that effects remain, and that a cast remains if a symbolic dim that it binds is used.
 //!
@@ -41,7 +41,7 @@ fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(without_dead_code(module, &entries))
 }
 
-/// Runs the pass without entry functions, for passes that end with a cleanup.
+/// Runs the pass without entry functions, for other passes.
 pub(crate) fn clean(module: Module) -> Module {
     without_dead_code(module, &NameSet::default())
 }
@@ -66,7 +66,7 @@ fn entries(argument: &Value) -> Result<NameSet, PassError> {
 
 /// Removes the functions that neither `entries` nor public functions reach. Text items without a name stay.
 fn remove_functions(module: &mut Module, entries: &NameSet) {
-    // A file with a single function and no module class consists of that function only.
+    // Functions outside a module class all stay.
     if module.class.is_none() {
         return;
     }

@@ -17,8 +17,9 @@
 //! attribute `training`. `DecomposeOps` exists only in rx and follows the attribute `training` of each call, so it
 //! keeps the values. All three also expand `tensor_to_shape`, and `DecomposeOpsForTraining` expands `nn.layer_norm`.
 //!
-//! Requires a known rank and dtype, and for a layer norm axes in ascending order; other calls stay. Guarantees that
-//! types which depend on a decomposed call are inferred again.
+//! A norm requires data of known rank and dtype, and a layer norm also requires axes in ascending order;
+//! `tensor_to_shape` requires a known number of dims. Other calls stay. Guarantees that types which depend on a
+//! decomposed call are inferred again.
 //!
 //! Reference: TVM `src/relax/transform/decompose_ops.cc`.
 
@@ -136,8 +137,8 @@ impl<'a> Composed<'a> {
         Ok(known.map(|(ndim, dtype)| Data { value: data, ndim, dtype }))
     }
 
-    /// Returns the axes that are not normalized; empty if the normalized axes are the last ones. Returns `None` if the
-    /// normalized axes are unknown, or not in ascending order.
+    /// Returns the axes that are not normalized; empty if the normalized axes are the last ones. Returns `None` if
+    /// there are no normalized axes, or if they are unknown or not in ascending order.
     fn axes_beside(&self, ndim: usize) -> Option<Vec<i64>> {
         let Attr::List(items) = self.schema.attr(self.call, "axes")? else { return None };
         let rank = ndim as i64;
@@ -197,7 +198,8 @@ fn as_written(composed: &Composed<'_>, emitter: &mut Emitter<'_>) -> Result<Opti
     }
 }
 
-/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta`, and returns it with the unchanged statistics.
+/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta` ([`scaled`]), and returns it with the given
+/// statistics.
 fn batch_norm(
     composed: &Composed<'_>,
     data: &Data,
@@ -237,9 +239,9 @@ fn batch_norm_of_batch(composed: &Composed<'_>, data: &Data, emitter: &mut Emitt
     Ok(Expr::tuple(fields))
 }
 
-/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over the normalized axes. If these are not the last
-/// ones, the scale and the offset are expanded to the rank of the data, which TVM does not do. Returns `None` if they
-/// are not in ascending order.
+/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta` over the normalized axes ([`scaled`]). If these are
+/// not the last ones, the scale and the offset are expanded to the rank of the data, which TVM does not do. Returns
+/// `None` if [`Composed::axes_beside`] does.
 fn layer_norm(composed: &Composed<'_>, data: &Data, emitter: &mut Emitter<'_>) -> Result<Option<Expr>, PassError> {
     let Some(others) = composed.axes_beside(data.ndim) else { return Ok(None) };
     let along = |value: &Expr, emitter: &mut Emitter<'_>| match others.as_slice() {

@@ -37,7 +37,8 @@ fn run(mut module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     Ok(passes::dead_code::clean(module))
 }
 
-/// Expands the tuple parameters of the functions that `wanted` selects, and the arguments of their calls.
+/// Expands the tuple parameters of the functions that `wanted` selects, and the arguments of their calls. Functions
+/// that are used as values stay.
 ///
 /// # Errors
 /// None in practice: the signature is that of `rewrite_bindings`.

@@ -1,8 +1,10 @@
 //! `FoldConstant`: constant folding; evaluates calls whose operands are all constants.
 //!
 //! ```text
-//! a = R.add(R.const(1.0), R.const(2.0))   →   b = R.multiply(x, R.const(3.0))
-//! b = R.multiply(x, a)
+//! with R.dataflow():                              with R.dataflow():
+//!     a = R.add(R.const(1.0), R.const(2.0))   →       b = R.multiply(x, R.const(3.0))
+//!     b = R.multiply(x, a)                            R.output(b)
+//!     R.output(b)
 //! ```
 //!
 //! `R.call_tir` of tensor constants is folded everywhere, pure operators with a compute definition or a view only in
@@ -306,7 +308,7 @@ impl Folding {
 type Extents = (Vec<i64>, u64);
 
 /// Returns the extents and element size of every tensor in a type, and whether the type is a tuple. Returns `None` if
-/// one is unknown, or if a tensor is assigned to a device.
+/// one is unknown, if a tensor is assigned to a device, or if the type is neither a tensor nor a tuple of tensors.
 fn outputs(ty: &StructInfo) -> Option<(Vec<Extents>, bool)> {
     let one = |ty: &StructInfo| {
         let StructInfo::Tensor(tensor) = ty else { return None };

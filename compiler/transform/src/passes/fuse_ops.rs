@@ -164,7 +164,7 @@ pub(super) fn tir_call(value: &Expr) -> Option<(Name, &[Expr])> {
     }
 }
 
-/// Whether a call passes scalars by `tir_vars`. A group function cannot have parameters for these.
+/// Whether a call passes scalars by `tir_vars`. Such a call is not fused.
 pub(super) fn passes_scalars(value: &Expr) -> bool {
     let passed = || rx_ops::find(name(value.as_op()?))?.operand(value.as_call()?, "tir_vars");
     passed().is_some()

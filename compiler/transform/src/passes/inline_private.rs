@@ -15,8 +15,9 @@
 //! with those of the arguments.
 //!
 //! Requires that the function is not recursive and does not call a recursive private function. A call stays, and its
-//! function as well, if the arguments do not determine a dim of the callee. In a dataflow block it also stays if the
-//! callee has branches or effects. Guarantees the same values and effects.
+//! function as well, if the arguments do not determine a symbolic dim of the callee's parameters. In a dataflow block
+//! it also stays if the callee has branches or effects. Functions outside a module class are not removed. Guarantees
+//! the same values and effects.
 //!
 //! Reference: TVM `src/relax/transform/inline_functions.cc`.
 
@@ -58,7 +59,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
             }
         }
     }
-    // A file with a single function and no module class consists of that function only.
+    // Functions outside a module class all stay.
     if module.class.is_none() {
         return Ok(module);
     }
@@ -73,7 +74,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
 }
 
 /// Returns the Relax functions in topological order, private callees before callers. Private functions that are
-/// recursive, or call a recursive one, are left out.
+/// recursive, or call a recursive private one, are left out.
 fn callees_first(module: &Module) -> Vec<Name> {
     let mut waiting: Vec<(Name, NameSet)> =
         module.functions().map(|function| (function.name, walk::globals(function).into_iter().collect())).collect();
@@ -85,7 +86,8 @@ fn callees_first(module: &Module) -> Vec<Name> {
         let ready = |calls: &NameSet| calls.iter().all(|call| ordered.contains(call) || !private.contains(call));
         let (next, rest): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(_, calls)| ready(calls));
         if next.is_empty() {
-            // The remaining private functions are recursive, or call a recursive one. Calls of them are not inlined.
+            // The remaining private functions are recursive, or call a recursive private one. Calls of them are not
+            // inlined.
             order.extend(rest.iter().map(|(function, _)| *function).filter(|function| !private.contains(function)));
             return order;
         }

@@ -7,9 +7,10 @@
 //! The loops are the operators' compute definitions, which `rx-lower` runs as well. An existing private prim_func of
 //! the module with the same loops and attributes is called instead of a new one.
 //!
-//! Requires known types; a call whose types are too weak stays. Calls that the runtime implements (such as
-//! `R.unique`), calls that other passes lower (such as `R.to_vdevice` and `R.ccl.*`), and calls with distributed
-//! tensors stay as well. Guarantees the same values.
+//! Requires known types; a call whose types are too weak usually stays, but an `R.matmul` of known shapes and an
+//! unknown dtype is an error, as in TVM. Calls that the runtime implements (such as `R.unique`), calls that other
+//! passes lower (such as `R.to_vdevice` and `R.ccl.*`), and calls with distributed tensors stay as well. Guarantees the
+//! same values.
 //!
 //! Reference: TVM `src/relax/transform/legalize_ops.cc`.
 

@@ -1,4 +1,4 @@
-//! `ToMixedPrecision`: computes matmuls and convolutions with 16-bit floats.
+//! `ToMixedPrecision`: computes matmuls, convolutions and attention with 16-bit floats.
 //!
 //! ```text
 //!                              lv = R.astype(x, dtype="float16")
@@ -6,11 +6,11 @@
 //!                              y = R.matmul(lv, lv1, out_dtype="float32")
 //! ```
 //!
-//! The policy of an operator ([`precision`]) decides: some operators always take 16-bit floats, some only if all of
-//! their operands are 16-bit floats (or literals in their range) already, and others keep their dtypes. The result of
-//! an operator of the first kind is cast to 16 bits, unless it is used outside its block, as `y` is in the example. A
-//! tensor that is used only by operators of the first kind is stored with 16 bits ([`needs`]); other tensors are cast
-//! at each use.
+//! The policy of an operator ([`precision`]) decides: some operators always take 16-bit floats; some take them if all
+//! of their operands are 16-bit floats (or literals in their range) already, and otherwise 32-bit floats; others keep
+//! their dtypes. The result of an operator of the first kind is cast to 16 bits, unless it is used outside its block,
+//! as `y` is in the example. A tensor that is used only by operators of the first kind is stored with 16 bits
+//! ([`needs`]); other tensors are cast at each use that needs it.
 //!
 //! Requires dataflow blocks; other bindings do not change. Guarantees that a variable that is used outside its block,
 //! or by a nested function, keeps its dtype. TVM also casts the operands of matmuls of integers and of 64-bit floats;

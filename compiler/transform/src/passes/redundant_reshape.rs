@@ -6,8 +6,8 @@
 //! c = R.reshape(b, R.shape([4, 6]))         c = R.reshape(x, R.shape([4, 6]))
 //! ```
 //!
-//! First, a reshape of a reshape becomes a reshape of the tensor that the first one takes. If that tensor already has
-//! the shape, the result is the binding `y = x`. Unused reshapes such as `a` remain, for dead-code elimination.
+//! A reshape of a reshape becomes a reshape of the tensor that the first one takes. A reshape to the shape that the
+//! tensor already has becomes the binding `y = x`. Unused reshapes such as `a` remain, for dead-code elimination.
 //!
 //! Requires nothing. Guarantees that no binding gets a weaker type.
 //!
@@ -37,8 +37,8 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
     sequence(&mut function.body, &mut NameMap::default())
 }
 
-/// Rewrites the reshapes of a sequence. `reshaped` maps each variable bound to a reshape to the tensor that the first
-/// reshape of its chain took.
+/// Rewrites the reshapes of a sequence. `reshaped` maps variables bound to reshapes to the tensors that the first
+/// reshapes of their chains took.
 fn sequence(of: &mut Sequence, reshaped: &mut NameMap<Expr>) -> Result<(), PassError> {
     for block in &mut of.blocks {
         for binding in &mut block.bindings {

@@ -1,4 +1,4 @@
-//! `StaticPlanBlockMemory`: static memory planning; tensors whose lifetimes do not overlap share a storage.
+//! `StaticPlanBlockMemory`: static memory planning; tensors whose lifetimes do not overlap can share a storage.
 //!
 //! ```text
 //! a = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), 0, R.str("global"))
@@ -18,9 +18,9 @@
 //!
 //! Requires a tensor of `builtin.alloc_tensor` that is passed only to direct calls of prim_funcs (`cls.f(…)`), packed
 //! functions (`R.call_packed`) and `R.vm.call_tir_dyn`, in the block that allocates it; other tensors stay. The result
-//! of, for example, a reshape, a view or a cast is the same tensor as its operand. Guarantees that a storage is reused
-//! only after the last use of its tensor, and only where its variable is in scope: not after the branch or dataflow
-//! block that binds it, which TVM does not check.
+//! of, for example, a reshape, a view or an `R.match_cast` is the same tensor as its operand. Guarantees that a storage
+//! is reused only after the last use of its tensor, and only where its variable is in scope: not after the branch or
+//! dataflow block that binds it, which TVM does not check.
 //!
 //! Reference: TVM `src/relax/transform/static_plan_block_memory.cc`.
 
@@ -46,8 +46,8 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The attribute that requests storages for the tensors of symbolic shape that are not planned as well, such as results
-/// of the function.
+/// The attribute that requests storages also for tensors of symbolic shape that are not planned, such as results of the
+/// function.
 const PLAN_OUTPUTS: &str = "relax.memory_plan_dynamic_func_output";
 
 fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {

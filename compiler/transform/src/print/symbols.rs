@@ -1,5 +1,5 @@
-//! The places where symbolic dims are declared. Dims of signatures are declared with `TypeVar` before the module, other
-//! dims at the head of a function's body with `n = T.int64()`.
+//! The places where symbolic dims are declared. Dims of signatures, except scalar parameters, are declared with
+//! `TypeVar` before the module; dims that a function's body binds, at its head with `n = T.int64()`.
 
 use crate::names::FreshNames;
 use crate::substitute::rename;
@@ -163,7 +163,7 @@ fn each_nested(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut RelaxFunction
     }
 }
 
-/// An ordered set of names.
+/// A set of names that keeps the order in which they were added.
 #[derive(Default)]
 struct Ordered {
     names: Vec<Name>,

@@ -1,5 +1,5 @@
-//! Tests against the conformance cases: a printed module has no errors and parses back to the same module, and passes
-//! give the same modules as TVM's.
+//! Tests against the conformance cases, for example that a printed module has no errors and parses back to the same
+//! module, and that passes nearly always give the same modules as TVM's.
 
 use rx_db::{FileKind, Workspace};
 use rx_transform::Module;
@@ -63,8 +63,7 @@ fn printed_modules_read_back() {
 /// The passes whose printed output must parse back to the same module: `LegalizeOps`, since it prints new prim_funcs.
 const READ_BACK: &[&str] = &["LegalizeOps"];
 
-/// Returns the passes that can run on any module: those without required arguments, and `ConvertLayout` with some
-/// layouts.
+/// Returns the passes to run on every module: those without required arguments, and `ConvertLayout` with some layouts.
 fn general() -> impl Iterator<Item = Step> {
     const LAYOUTS: &str = r#"ConvertLayout({"relax.nn.conv1d": ["NWC", "OWI"], "relax.nn.conv2d": ["NHWC", "OHWI"],
         "relax.nn.conv3d": ["NDHWC", "ODHWI"], "relax.nn.conv2d_transpose": ["NHWC", "IHWO"]})"#;
@@ -72,8 +71,8 @@ fn general() -> impl Iterator<Item = Step> {
     free.chain(parse(LAYOUTS).expect("a pass"))
 }
 
-/// Returns named texts: the modules of the cases, a module for each valid operator call in the cases, and the models.
-/// Returns `None` if a file of the cases is missing.
+/// Returns named texts: the modules of the cases, a module for each valid operator call in the cases, and the `.rx`
+/// files in the folder `RX_MODELS`, if it is set. Returns `None` if a file of the cases is missing.
 fn texts() -> Option<Vec<(String, String)>> {
     let of = |rows: Vec<Value>, key: &'static str| {
         rows.into_iter().filter_map(move |row| Some((row["id"].as_str()?.to_owned(), row[key].as_str()?.to_owned())))

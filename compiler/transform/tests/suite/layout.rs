@@ -4,7 +4,7 @@
 use crate::common::{apply, read};
 
 /// Runs `ConvertLayout` on the lines of a dataflow block, whose last line is its output. Returns the lines of the
-/// result without types and without attributes that have their default values.
+/// result without types and without some attributes, such as `strides`, that have their default values.
 fn made(layouts: &str, params: &str, lines: &[&str]) -> Vec<String> {
     let body = lines.join("\n            ");
     let output = lines.last().and_then(|line| line.split([':', ' ']).next()).unwrap_or_default();

@@ -9,7 +9,7 @@ fn module(functions: &str) -> String {
     format!("n = TypeVar(\"n\")\n@I.ir_module\nclass Module:\n{lines}")
 }
 
-/// Returns a module with a function `main` of these parameters and statements.
+/// Returns a module with a function `main` of these parameters, return type and statements.
 fn main(params: &str, ret: &str, body: &str) -> String {
     let lines: String = body.lines().map(|line| format!("    {line}\n")).collect();
     module(&format!("@R.function\ndef main({params}) -> {ret}:\n{lines}"))

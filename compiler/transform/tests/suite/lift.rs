@@ -174,7 +174,8 @@ def main(x: X, w: W) -> Y:
     let main = text.split("def main(").nth(1).unwrap_or_default();
     assert!(main.contains("R.print(w") && !main.contains("R.permute_dims"), "{text}");
     assert!(main.starts_with(&format!("x: {INPUT}, w: {WEIGHT}, turned: {TURNED})")), "{text}");
-    // The bindings after the mark are held back in one run only: the pass removes the mark, as TVM does.
+    // The bindings that use the result of `stop_lift_params` are held back in one run only: the pass removes the call,
+    // as TVM does.
     let held = functions
         .replace("R.permute_dims(twice,", "R.permute_dims(held,")
         .replace("        turned: V", "        held: W = R.builtin.stop_lift_params(twice)\n        turned: V");
@@ -232,7 +233,7 @@ def main_transform_params(model_params: R.Tuple(R.Tensor((3, 2), dtype=\"float32
     assert_eq!(prepared(&after, "main_transform_params", &input, "(w,)"), [42.0, 86.0, 130.0]);
     let text = print(&after);
     assert!(!text.split("def main(").nth(1).unwrap_or_default().contains("R.permute_dims"), "{text}");
-    // The caller has weights of the first step, and no remaining function takes these.
+    // The caller passes weights that the first step has prepared, and no remaining function takes these.
     let caller = "\
 @R.function
 def outer(x: X, w: W) -> Y:

@@ -1,4 +1,4 @@
-//! Tests of the printed output of each pass for small programs.
+//! Tests of the printed output of passes for small programs.
 
 use crate::common::{apply, read};
 
@@ -275,8 +275,8 @@ def main(x: R.Tensor((n,), dtype=\"float32\")) -> R.Tensor((n,), dtype=\"float32
     check("CanonicalizeBindings", before, after);
 }
 
-/// Returns a function with the parameters `params` and the return type `out`. Its dataflow block has these lines, and
-/// the function returns the variable `out` of the block.
+/// Returns a function with the parameters `params` and the return type `out`. Its dataflow block has these lines; the
+/// function returns a variable of the block, which is also called `out`.
 fn dataflow(params: &str, lines: &str, out: &str) -> String {
     let lines: String = lines.lines().map(|line| format!("        {}\n", line.trim())).collect();
     format!(

@@ -38,7 +38,7 @@ fn annotated(text: &str) -> Module {
     module
 }
 
-/// Returns the lines of `copy` before its first loop.
+/// Returns the lines of `copy` from its `def` to before its first loop.
 fn head(module: &Module) -> Vec<String> {
     let text = print(module);
     text.lines().skip(3).take_while(|line| !line.contains("for i")).map(|line| line.trim().to_owned()).collect()

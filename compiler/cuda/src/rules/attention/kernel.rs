@@ -69,7 +69,7 @@ impl AttentionKernel {
 
     /// Returns the tiles of queries, keys and values.
     ///
-    /// Lines are 16 bytes longer than their elements, so that reads of several lines hit different banks.
+    /// Lines are 16 bytes longer than their padded elements, so that reads of several lines hit different banks.
     fn tiles(&self) -> [Tile<'_>; 3] {
         let Problem { query, keys, values, depth, width, .. } = &*self.problem;
         let tiling = &self.tiling;
@@ -330,9 +330,10 @@ impl AttentionKernel {
     /// Emits the reduction of the mask's bounds over the block's rows.
     ///
     /// `$key_first` and `$key_end` become a range with all keys of the slice that any row of the block sees; the loop
-    /// over tiles covers only this range. `$all_first` and `$all_end` are the range of the keys that all rows see;
-    /// tiles in it need no mask. For example, with a causal mask, the rows 128 to 255 together see the keys 0 to 255,
-    /// and all of them see the keys 0 to 128. Emits nothing if the mask has no bounds.
+    /// over tiles covers only this range. `$all_first` and `$all_end` are the range of the keys within the bounds of
+    /// all rows; if the bounds are the whole mask, tiles in it need no mask. For example, with a causal mask, the rows
+    /// 128 to 255 together see the keys 0 to 255, and all of them see the keys 0 to 128. Emits nothing if the mask has
+    /// no bounds.
     fn skip_masked_keys(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let bounds = &self.bounds;
         if bounds.is_empty() {

@@ -1,4 +1,4 @@
-//! Mask bounds: derives from the score which keys a row can see, so that a block skips tiles that are fully masked.
+//! Mask bounds: derives from the score which keys a row can see, so that a block usually skips fully masked tiles.
 //!
 //! ```text
 //! select(n <= m and n > m - 128, S, -inf)     // a causal mask with a sliding window

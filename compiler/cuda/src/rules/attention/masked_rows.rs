@@ -1,4 +1,4 @@
-//! Safe softmax: matches the test for fully masked rows, whose weights are 0 instead of 0 / 0.
+//! Safe softmax: matches the test for fully masked rows, whose weights are 0 instead of NaN.
 //!
 //! ```text
 //! for m, n: any[m] |= P[m, n] != -inf                       // the check

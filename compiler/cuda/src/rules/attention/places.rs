@@ -13,7 +13,7 @@ use rx_tir::{Expr, VarId};
 /// The names of the loops' variables in the kernel.
 pub(super) struct Places<'p> {
     problem: &'p Problem,
-    /// The name of each batch split. It ends with `_first` if the value of a row split is added to it.
+    /// The name of each batch split, with `_first` if the value of a row split is added to it.
     batch: Vec<String>,
     /// The name of each row split.
     rows: Vec<String>,

@@ -40,7 +40,7 @@ pub(super) struct Problem {
     pub(super) statements: Vec<Stmt>,
     /// The position in [`Problem::statements`] after the weighted sum, where the epilogue begins.
     pub(super) behind: usize,
-    /// The intermediate buffers, which get no memory: their values stay in registers and shared memory.
+    /// The intermediate buffers, which get no global memory: their values stay in registers and shared memory.
     pub(super) kept: Vec<BufferId>,
     /// The loops of which a block has one value each: batches, and heads or groups of heads.
     pub(super) batch: Vec<IterSplit>,
@@ -408,7 +408,8 @@ fn reduced(
 }
 
 /// Collects the elementwise statements after the weighted sum, which is the last of the first `taken` statements.
-/// Declines if an earlier statement uses the buffer of the sum, or if the sum is not indexed by plain loops.
+/// Declines if an earlier statement uses the buffer of the sum, or if the sum is not indexed by plain loops and
+/// constants.
 fn epilogue(
     task: &Task<'_>,
     reading: &mut Reading<'_>,

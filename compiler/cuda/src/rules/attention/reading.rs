@@ -115,8 +115,8 @@ impl<'t> Reading<'t> {
         expr.any(&|part| matches!(part, Expr::Load { buffer, .. } if self.knows(*buffer)))
     }
 
-    /// Returns statement number `at` of the task as a loop nest, with `let`s replaced by their values. Declines if it
-    /// is no loop nest or has a predicate, or if a value is too large.
+    /// Returns statement number `at` of the task as a loop nest, with the `let`s around its body replaced by their
+    /// values. Declines, for example, if it is no loop nest or has a predicate, or if a value is too large.
     pub(super) fn nest(&self, at: usize) -> Result<Nest, Declined> {
         let mut nest = self.task.nest(at)?;
         while let Stmt::Let { var, value, body } = nest.body {
@@ -196,8 +196,8 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// Returns a value as it is after a store: with a cast to the buffer's dtype if that is narrower than 32 bits. Loads
-/// and casts are rounded already.
+/// Returns a value as it is after a store: with a cast to the buffer's dtype if that is a float of less than 32 bits.
+/// Loads and casts are rounded already.
 fn stored(value: Expr, dtype: DType) -> Expr {
     let is_small = dtype.is_float() && dtype.bits < 32;
     match value {
@@ -225,9 +225,9 @@ pub(super) fn unrounded(expr: &Expr) -> Expr {
     })
 }
 
-/// Splits a factor into the factor without finite, nonzero constant multipliers and divisors, and the number that they
-/// multiply it by.
-/// The sum of products can be scaled instead. For example, `cast(q) * 0.5 / 4.0` is `cast(q)` and 0.125.
+/// Splits a factor into the factor without its outer finite, nonzero constant multipliers and divisors, and the number
+/// that they multiply it by. The sum of products can be scaled instead. For example, `cast(q) * 0.5 / 4.0` is `cast(q)`
+/// and 0.125.
 pub(super) fn unscaled(factor: &Expr) -> (Expr, f64) {
     let constant = |expr: &Expr| match expr {
         Expr::Float { value, dtype } => {

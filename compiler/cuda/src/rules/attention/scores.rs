@@ -48,7 +48,7 @@ impl AttentionKernel {
     /// It also requires that all these rows exist, if the score depends on the row.
     pub(super) fn is_inside(&self, words: &mut Template<'_, '_>) {
         // Rows beyond the last have scores too, which are never stored. But if the score depends on the row, its loads
-        // for these rows would be out of bounds.
+        // for these rows could be out of bounds.
         let rows_matter = self.is_of_rows(&self.bounds.inside);
         words.print(match (self.bounds.is_empty(), rows_matter) {
             (true, false) => "const bool $inside = $key0 + $KEYS <= $key_end;",

@@ -59,7 +59,7 @@ impl Tiling {
         }
     }
 
-    /// Rounds the length of a line of queries, keys or values up to a multiple of the unit's granularity.
+    /// Rounds the length of a row of queries, keys or values up to a multiple of the unit's granularity.
     pub(super) fn padded(&self, elements: i64) -> i64 {
         let whole = match self.unit {
             Unit::Warps { .. } => 16,
@@ -102,9 +102,10 @@ impl Tiling {
 }
 
 /// Chooses the tiling of a problem, by reasoning instead of measurement. Keys and values are read from shared memory
-/// once for all rows of a warp or thread, so it has as many rows as its registers can hold sums for; fewer if there are
-/// few rows, or if the multiprocessors would otherwise not all have a block. Tiles may still exceed the shared memory:
-/// see [`Tiling::smaller`]. Declines, for single threads, operands that are not floats of at most 32 bits.
+/// once for all rows of a warp or thread, so it has about as many rows as its registers can hold sums for; fewer if
+/// there are few rows, or if the multiprocessors would otherwise not all have a block. Tiles may still exceed the
+/// shared memory: see [`Tiling::smaller`]. Declines, for single threads, operands that are not floats of at most 32
+/// bits.
 pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Declined> {
     let longest = problem.depth.1.max(problem.width.1);
     let rows = problem.row_count().as_int();
@@ -145,7 +146,7 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
         Some(..=2) => (2, 1),
         Some(..=8) => (8, 1),
         // Reads of keys from shared memory are the bottleneck. With two rows per thread, each read serves two rows.
-        // More rows per thread would leave too few threads to hide latencies.
+        // With so few blocks, more rows per thread would leave too few threads to hide latencies.
         _ if !are_enough(32) => (8, 2),
         _ if longest > 128 || !are_enough(64) => (16, 2),
         _ => (16, 4),

@@ -5,11 +5,11 @@
 //!      + (stores and loads of the slices + launch of the second kernel, if there is more than one slice)
 //! ```
 //!
-//! The throughputs are fractions of the multiprocessor's peak. For dense factors they follow from the times of the
-//! kernel table on an H100 (`docs/gpu.md`), except for `mma.sync` with 128 rows and TMA tiles with 128 columns, which
-//! are interpolated. For factors that are gathered (convolutions), they are the fractions with which the table was
+//! The throughputs are fractions of the multiprocessor's peak. Most follow from times of the kernel table on an H100
+//! (`docs/gpu.md`). For `mma.sync` with 128 rows and TMA tiles with 128 columns, the ratio to a measured tiling is an
+//! estimate. For `mma.sync` with a gathered factor (convolutions), they are the fractions with which the table was
 //! measured: larger than these kernels reach, but the tilings that they choose are those in the table. The fractions
-//! decide between tilings, so on another device only their ratios matter.
+//! decide between tilings, so on another device mainly their ratios matter.
 
 use super::hopper;
 use super::problem::{Axis, Problem};
@@ -25,9 +25,8 @@ const LEAST_SLICE: i64 = 256;
 /// The largest number of split-K slices.
 const MOST_SLICES: i64 = 32;
 
-/// The largest number of blocks per multiprocessor that split-K creates, where a block computes one slice of one tile.
-/// More slices would add work without filling idle threads. K is split only if there is at most one tile per
-/// multiprocessor.
+/// The largest number of slices of tiles per multiprocessor that split-K creates. More slices would add work without
+/// filling idle threads. K is split only if there is at most one tile per multiprocessor.
 const TILES_EACH: i64 = 2;
 
 /// Elements of split-K slices that the device stores or loads in a microsecond.
@@ -138,7 +137,7 @@ fn rate(tiling: &Tiling, is_dense: bool) -> f64 {
 /// Chooses a tiling and a number of split-K slices.
 ///
 /// # Errors
-/// No tiling exists for the dtype.
+/// There is no tiling to choose from; [`Tiling::table`] has some for every dtype.
 pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Declined> {
     let units = i64::from(target.units).max(1);
     let sizes = Sizes::of(problem);

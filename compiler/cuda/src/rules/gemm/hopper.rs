@@ -43,8 +43,8 @@ pub(super) const ROWS: i64 = 64;
 const ARCH: u32 = 90;
 
 /// Returns the tilings for a product on `sm_90a`: with TMA if both factors are dense views of elements as wide as the
-/// fragment's, and K-major unless these have 16 bits; otherwise the one that all threads load. Returns none for other
-/// architectures, and for dtypes without a [`Fragment`].
+/// fragment's, and K-major unless the elements have 16 bits; otherwise the one that all threads load. Returns none for
+/// other architectures, and for dtypes without a [`Fragment`].
 pub(super) fn tilings(problem: &Problem, target: &Target) -> Vec<Tiling> {
     let Some(kind) = Fragment::of(problem, target).filter(|_| target.arch == ARCH) else { return Vec::new() };
     let of = |m: i64, n: i64, stages: i64, mma: Mma| {

@@ -38,8 +38,7 @@ const GROUP: i64 = 8;
 pub(crate) struct TiledProduct {
     pub(crate) problem: Rc<Problem>,
     pub(crate) tiling: Tiling,
-    /// The number of split-K slices, each computed by separate blocks. If there is more than one,
-    /// [`super::split_k::SplitKReduction`] adds them.
+    /// The number of split-K slices. If there is more than one, [`super::split_k::SplitKReduction`] adds them.
     pub(crate) slices: i64,
     pub(crate) shared_bytes: u32,
 }
@@ -65,7 +64,8 @@ impl TiledProduct {
         ])
     }
 
-    /// Returns the number of blocks: tiles of the result times split-K slices.
+    /// Returns the number of tiles of the result times that of split-K slices: the number of blocks, except of the
+    /// kernel with TMA, whose blocks may compute several.
     pub(super) fn blocks(&self) -> Expr {
         let Problem { batch, m, n, .. } = &*self.problem;
         let tiles = tiles_of(m.extent(), self.tiling.m) * tiles_of(n.extent(), self.tiling.n) * batch.extent();
@@ -182,7 +182,7 @@ impl KernelBody for TiledProduct {
 pub(super) struct TileNames {
     /// The number of tiles along M and N.
     tiles: [String; 2],
-    /// The linear number of the tile and slice; slice and batch are divided out of it before the tile's position.
+    /// The linear number of the tile and slice; after slice and batch are decoded, that of the tile in its batch.
     block: String,
     /// The tile's position along M and N, in tiles.
     tile: [String; 2],

@@ -139,8 +139,8 @@ impl GemmNames {
     }
 
     /// Emits the values of an axis's loops at a linear index, for those loop variables and int32 copies that `is_used`
-    /// accepts. For example, `y = index / 16 % 8` for a loop of extent 8 directly outside the innermost loop, of extent
-    /// 16. The outermost loop has no remainder.
+    /// accepts. For example, loops of extents 4, 8 and 16 have the values `index / 128`, `index / 16 % 8` and
+    /// `index % 16`.
     pub(crate) fn decode(
         &self,
         kernel: &mut Kernel<'_>,

@@ -106,8 +106,8 @@ fn int32(value: i64) -> Expr {
 }
 
 /// Returns bounds of an operation on operands in `[a, b]` and `[c, d]`; `None` for unsupported operations, for
-/// divisors that are not a positive constant, and for truncating division of a possibly negative value. The operands
-/// fit 32 bits, so the arithmetic here cannot overflow 64.
+/// divisors that are not a positive constant, and for truncating division or remainder of a possibly negative value.
+/// The operands fit 32 bits, so the arithmetic here cannot overflow 64.
 fn range(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
     Some(match op {
         BinaryOp::Add => (a + c, b + d),

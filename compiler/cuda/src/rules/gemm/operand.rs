@@ -37,8 +37,8 @@ pub(crate) enum Load {
     /// `cp.async`, which bypasses registers. Requires 16 aligned bytes that are contiguous in global memory and need no
     /// conversion.
     CpAsync,
-    /// One vector load to registers, stored to shared memory after the multiplication of the same iteration, which is
-    /// that of an earlier tile ([`super::kernel`]).
+    /// One vector load to registers. The iteration stores them to shared memory after it has multiplied an earlier tile
+    /// ([`super::kernel`]).
     Vectorized,
     /// As [`Load::Vectorized`], but the elements are computed or loaded one by one.
     Elementwise,
@@ -387,9 +387,9 @@ impl<'p> Operand<'p> {
     fn separable(&self) -> Option<&'p SeparableAddress> {
         let factor = self.factor;
         let separable = factor.separable.as_ref()?;
-        // A thread keeps the row part of a chunk's first element only. Elements along K have the same row part. Those
-        // along rows need no other row part if the chunk is contiguous in memory, or constant steps from the first one
-        // if it lies on one line of the data.
+        // A thread keeps the row part of a chunk's first element only. Elements along K have the same row part.
+        // Elements along rows need no other row part if one load reads the chunk. If they are loaded one by one, their
+        // row parts must be constant steps from the first one, so the chunk must lie on one line of the data.
         let in_line = || separable.steps.is_some() && is_even(self.free, self.chunk);
         let reported = self.chunk == 1 || self.along == Major::K || self.way != Load::Elementwise || in_line();
         reported.then_some(separable)

@@ -29,8 +29,8 @@ pub(crate) struct SeparableAddress {
     pub(crate) dtype: DType,
     /// The linear index of the element in the buffer.
     pub(crate) place: Split,
-    /// The positive constant step by which the address moves with the linear K index, if there is one. The address then
-    /// needs no values of the K loops.
+    /// The positive constant step by which the address moves with the linear K index, if there is one and the extents
+    /// of K are constants. The address then needs no values of the K loops.
     pub(crate) by_index: Option<i64>,
     /// Conditions that do not depend on K.
     pub(crate) of_row: Vec<Expr>,
@@ -38,8 +38,8 @@ pub(crate) struct SeparableAddress {
     pub(crate) of_sum: Vec<Expr>,
     /// Conditions that depend on both, as a sum of a row part and a K part.
     pub(crate) ranges: Vec<Bounded>,
-    /// By how much the address, then the row part of each range, grows from one value of the innermost free loop to the
-    /// next. `None` if one of them does not grow by a constant.
+    /// By how much the row part of the address, then that of each range, grows from one value of the innermost free
+    /// loop to the next. `None` if one of them does not grow by a constant.
     pub(crate) steps: Option<Vec<i64>>,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Source {
     pub(super) front: Front,
     /// The number of phases; 1 if every output sums all terms.
     pub(super) phases: i64,
-    /// The number of elements that are written.
+    /// The number of elements that are written, if the sum's loops are reduction axes of a block.
     pub(super) elements: Dim,
 }
 
@@ -82,7 +82,8 @@ impl Source {
         Source::new(phased, &second, func, front).ok()
     }
 
-    /// Matches a nest by role. `whole` is the original nest, whose spatial loops count the elements that are written.
+    /// Matches a nest by role. `whole` is the original nest, whose loops other than reduction axes count the elements
+    /// that are written.
     fn new(phased: Phased, whole: &Nest, mut func: PrimFunc, front: Front) -> Result<Source, Declined> {
         let mut found = ProductNest::of(&phased.nest, &mut func)?;
         let spatial = whole.loops.iter().filter(|one| one.kind != IterKind::Reduce);

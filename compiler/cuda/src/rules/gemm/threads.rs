@@ -1,4 +1,4 @@
-//! Register tiles: each thread multiplies on its own, without tensor cores, for any dtype.
+//! Register tiles: each thread multiplies on its own, without tensor cores, for every dtype that has a [`sum_type`].
 //!
 //! ```text
 //! for k in 0..tile_k:

@@ -271,7 +271,7 @@ impl<'f> Builder<'f> {
         }
     }
 
-    /// Returns the affine form of an element over the shared loops.
+    /// Returns the affine form of an element over the shared loops, with indices that are not affine as opaque terms.
     fn element(&mut self, buffer: BufferId, indices: &[Expr]) -> Result<Affine, Declined> {
         let element = Affine::with_opaque(&mut self.scope, self.original, &self.loops, buffer, indices);
         element.ok_or_else(|| {
@@ -360,8 +360,8 @@ impl<'f> Builder<'f> {
         Ok(self.func.var_expr(var))
     }
 
-    /// Joins neighbouring loops where all accesses allow it, writes the linear indices, and finds the buffers that need
-    /// no memory.
+    /// Joins neighbouring loops where all accesses and values allow it, writes the linear indices, and finds the
+    /// buffers that need no memory.
     fn finish(mut self, task: &Task<'_>, taken: usize) -> Result<Stages, Declined> {
         let unwritable =
             || Declined::because("requires indices over the loops and the function's scalars; found others");

@@ -81,9 +81,9 @@ impl Lanes {
     }
 }
 
-/// Values that stay in registers from one loop over the columns to a later one.
+/// Values that stay in registers, usually from one loop over the columns to a later one.
 pub(in crate::rules) struct Held {
-    /// Numbers of reads, of elements that depend on the columns, that several loops use.
+    /// Numbers of reads of elements that depend on the columns.
     pub(in crate::rules) reads: Vec<usize>,
     /// Numbers of element stages that later loops use.
     pub(in crate::rules) stages: Vec<usize>,

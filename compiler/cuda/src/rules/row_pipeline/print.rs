@@ -35,7 +35,7 @@ pub(in crate::rules) struct Printer<'k, 'm, 's> {
     stages: &'s Stages,
     /// The distribution of a row's elements over threads.
     lanes: Lanes,
-    /// The condition for storing, as C text; `None`: always.
+    /// The condition for storing values of elements, as C text; `None`: always.
     guard: Option<&'static str>,
     /// The C type of linear indices: `int` or `long long`.
     pub(in crate::rules) index: &'static str,

@@ -1,14 +1,14 @@
 //! Vectorization: chooses how many contiguous elements a thread loads and stores at once, and the condition for it.
 //!
 //! ```text
-//! extent n, float32   →   n % 4 == 0: a kernel with vectors of 4 elements
-//!                         n % 4 != 0: a kernel with single elements
+//! rows of n elements, float32   →   n % 4 == 0: a kernel with vectors of 4 elements
+//!                                   n % 4 != 0: a kernel with single elements
 //! ```
 //!
 //! Every buffer begins at a multiple of 16 bytes, so vectors are aligned if certain extents and strides are multiples
-//! of the vector width. A symbolic extent is known at the launch: the host launches one of two kernels, and gives the
-//! other no blocks. Separate kernels are better than a branch in one, as the scalar kernel needs fewer registers, and
-//! has one thread per element instead of one per vector.
+//! of the vector width. A symbolic extent is known at the launch: there are kernels for both cases, and the host gives
+//! those of the other case no blocks. Separate kernels are better than a branch in one, as the scalar kernel needs
+//! fewer registers, and may have one thread per element instead of one per vector.
 //!
 //! Invariant: the conditions of a statement's variants exclude each other, and one of them holds for any extents.
 
@@ -103,7 +103,7 @@ impl Stages {
     }
 }
 
-/// Returns `blocks` if the condition holds, otherwise 0 blocks: the kernel is not launched.
+/// Returns `blocks` if the condition holds or there is none, otherwise 0 blocks: the kernel is not launched.
 pub(in crate::rules) fn when(condition: &Option<Expr>, blocks: Expr) -> Expr {
     match condition {
         Some(condition) => Expr::select(condition.clone(), blocks, Expr::int(0)),

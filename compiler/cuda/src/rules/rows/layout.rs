@@ -59,7 +59,7 @@ impl Layout {
         }
     }
 
-    /// Returns the condition for a thread to store, as CUDA text; `None` if every thread has a row.
+    /// Returns the condition for a thread to store its elements, as CUDA text; `None` if every thread has a row.
     pub(in crate::rules) fn guard(&self) -> Option<&'static str> {
         match self {
             Layout::Block { .. } => None,

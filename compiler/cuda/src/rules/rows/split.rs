@@ -64,7 +64,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         true => {
             let plain = Way { multiples: Multiples::of(1), condition: None };
             // Vectors along the rows (several neighbouring rows per thread) reduce the number of blocks per part, but a
-            // row may then have as many times more parts. So they cost no parallelism.
+            // row may then have as many times more parts. So they usually cost no parallelism.
             let way = stages.rows.last().and_then(|last| stages.ways_along(last, false).pop()).unwrap_or(plain);
             let (_, lanes) = across(&stages, &held, &way);
             let parts = 8;

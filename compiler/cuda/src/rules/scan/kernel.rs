@@ -48,14 +48,14 @@ fn begin(layout: &Layout, printer: &mut Printer<'_, '_, '_>, rows: &Expr) -> Res
     layout.begin_row(printer, rows, &at)
 }
 
-/// The part of the work that a kernel does; for rows that several blocks share, with the number of their parts.
+/// The part of the work that a kernel does. If rows are split among blocks, it has the number of parts of a row.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// Scans whole rows.
     Whole,
     /// Reduces each part of a row to one value, in scratch memory.
     Parts(Expr),
-    /// Scans each part of a row, beginning with the values of the parts before it.
+    /// Scans each part of a row, beginning with the combined values of the parts before it.
     Scan(Expr),
 }
 
@@ -69,7 +69,7 @@ pub(super) struct ScanKernel {
     pub(super) layout: Layout,
     /// The distribution of a row's elements over these threads.
     pub(super) scanners: Scanners,
-    /// The condition for launching it; where it is false, another kernel scans the rows.
+    /// The condition for launching it; where it is false, another kernel scans the rows. `None`: it is always launched.
     pub(super) condition: Option<Expr>,
     /// The part of the work that it does.
     pub(super) step: Step,
@@ -130,7 +130,7 @@ impl ScanKernel {
         Ok((Some("start"), end))
     }
 
-    /// Prints the stages of a thread's elements, before or after the scan.
+    /// Prints the given stages for a thread's elements of one iteration.
     fn elements(
         &self,
         printer: &mut Printer<'_, '_, '_>,

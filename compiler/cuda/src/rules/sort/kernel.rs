@@ -9,7 +9,7 @@ use crate::source::LaunchShape;
 use rx_loops::Ranking;
 use rx_tir::{Expr, Stmt, VarId};
 
-/// Number of runs that one merge combines.
+/// Maximum number of runs that one merge combines into one run.
 pub(super) const AT_ONCE: i64 = 8;
 
 /// Bytes of shared memory for the elements that a block sorts.

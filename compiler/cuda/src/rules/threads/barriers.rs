@@ -1,4 +1,4 @@
-//! Barrier placement: inserts `__syncthreads()` between conflicting accesses of different threads to one buffer.
+//! Barrier placement: inserts `__syncthreads()` between conflicting accesses of a block's threads to one buffer.
 //!
 //! ```text
 //! S[tx] = A[tx]            S[tx] = A[tx]
@@ -97,8 +97,8 @@ impl Placer<'_> {
         effects.of_only(|id| self.ordered.contains(&id))
     }
 
-    /// Returns the node with barriers. `before` holds the effects since the last barrier: those before the node when
-    /// the function is called, and those after it when it returns.
+    /// Returns the node with barriers. `before` holds the effects since the last barrier: up to the beginning of the
+    /// node when the function is called, and up to its end when it returns.
     fn node(&self, node: Node, before: &mut Effects) -> Result<Node, Declined> {
         match node {
             Node::Seq(nodes) => {

@@ -8,9 +8,10 @@
 //!         S[bx * 32 + tx] = A[bx * 32 + tx]
 //! ```
 //!
-//! The region is the one accessed in one iteration of the loops that all accesses have in common; all elements, if it
-//! is not known. Guarantees that accesses are relative to the region's begin. Afterwards it resolves operations on
-//! fragments, turns vectorized loops that copy into wide copies, and unrolls short loops that index private buffers.
+//! The region is the one that a block (for a private buffer, a thread or a warp) accesses in one iteration of the loops
+//! that all accesses have in common; all elements, if it is not known. Accesses become relative to the region's begin.
+//! Afterwards the pass resolves operations on fragments, turns vectorized loops that copy into wide copies, and unrolls
+//! short loops that index private buffers.
 //!
 //! Reference: the TVM pass `CompactBufferAllocation`.
 
@@ -70,7 +71,7 @@ struct Access {
     loops: Vec<(VarId, Values)>,
 }
 
-/// Shrinks the block's buffers, in the tree and in the function's table of buffers, and returns them.
+/// Shrinks the private and shared buffers, in the tree and in the function's table of buffers, and returns them.
 ///
 /// # Errors
 /// - The accessed region of a buffer has no constant bound, and the buffer has a symbolic shape.

@@ -78,8 +78,8 @@ pub(super) fn are_used(func: &PrimFunc, stmt: &Stmt) -> bool {
 }
 
 /// Whether a statement has the form of a fragment operation: a nest of two loops from 0 to 15 around a store that
-/// accesses fragments, or of three such loops around the store of a sum whose indices do not use the last loop (as for
-/// a product of fragments). [`resolve`] may find no instructions.
+/// accesses fragments, or of three such loops around such a store whose value is a sum and whose indices do not use the
+/// last loop (as for a product of fragments). [`resolve`] may find no instructions.
 pub(super) fn is_step(func: &PrimFunc, stmt: &Stmt) -> bool {
     let (loops, inner) = nest(stmt);
     let Stmt::Store { indices, value, .. } = inner else { return false };
@@ -388,8 +388,8 @@ fn at_first(index: &Expr, counters: Counters) -> Expr {
 /// Returns the number of elements that pad each row of a shared buffer that fragments are loaded from: 8 (16 bytes) if
 /// elements have two bytes, there are several axes, and the last extent is a multiple of 16; otherwise 0.
 ///
-/// `ldmatrix` reads eight runs of 16 bytes at once. Without padding, rows of a power of two would put them in the same
-/// banks.
+/// `ldmatrix` reads eight runs of 16 bytes at once. Without padding, those of eight rows could be in the same banks,
+/// for example if a row has 64 elements (128 bytes).
 pub(super) fn padding(func: &PrimFunc, id: BufferId, shape: &[i64]) -> i64 {
     let bytes = func.buffer(id).dtype.bytes().cast_signed();
     match shape {

@@ -12,8 +12,9 @@ use super::Launch;
 use crate::rules::Declined;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
 
-/// Declines a statement with a store whose indices neither mention a thread or block axis nor are read from memory, if
-/// the stored value mentions the axis or reads the stored buffer.
+/// Declines a statement if, for a thread or block axis of `bound`, it has a store whose indices neither mention the
+/// axis nor contain a load, and whose value mentions the axis or reads the stored buffer. Axes of extent 1 do not
+/// count.
 ///
 /// A store is accepted if a guard, condition, let value, loop start or loop extent around it mentions the axis, since
 /// that may select one thread. Stores to private buffers are accepted as well, and for a block axis those to shared

@@ -11,7 +11,7 @@
 //! requires that loops over threads are not in a divergent `while` loop, and that blocks need not wait for each other.
 //!
 //! Guarantees that a store to shared or global memory outside of the loops over some thread axis is made by thread 0 of
-//! that axis.
+//! that axis (by the first warp along `threadIdx.x`, if it stores fragments).
 
 mod reduction;
 
@@ -169,8 +169,8 @@ impl Builder<'_> {
         self.launch.blocks().all(|axis| place.bound.contains(&axis.var))
     }
 
-    /// Whether a statement may need more than one node, as it contains loops bound to threads or blocks, a sequence
-    /// that may need barriers, or accesses to fragments.
+    /// Whether a statement may need more than one node, as it contains loops bound to threads, virtual threads or
+    /// blocks, a sequence that may need barriers, or accesses to fragments.
     fn is_compound(&self, stmt: &Stmt) -> bool {
         is_compound(stmt) || fragments::are_used(self.func, stmt)
     }
@@ -267,9 +267,9 @@ impl Builder<'_> {
         self.node(&body, place)
     }
 
-    /// Returns the leaf of a statement that contains no loops over threads: with explicit loops instead of blocks, and
-    /// with the context's guards as its condition. Declines a cross-thread reduction, a data race, and the stores that
-    /// [`Builder::elected_thread`] declines.
+    /// Returns the leaf of a statement that contains no loops over threads: with explicit loops instead of blocks,
+    /// under the context's guards and the predicate of [`Builder::elected_thread`]. Declines a cross-thread reduction,
+    /// a data race, and the stores that [`Builder::elected_thread`] declines.
     fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
@@ -407,7 +407,7 @@ fn all(conditions: Vec<Expr>) -> Option<Expr> {
     conditions.into_iter().reduce(Expr::and)
 }
 
-/// Replaces blocks without iteration variables by their bodies, with their predicates as conditions.
+/// Replaces blocks without iteration variables and init by their bodies, with their predicates as conditions.
 fn without_blocks(stmt: &Stmt) -> Stmt {
     match stmt {
         Stmt::Block(block) if block.iters.is_empty() && block.init.is_none() => {
@@ -432,7 +432,7 @@ fn vectors_of(stmt: &Stmt) -> Vec<VarId> {
     lanes
 }
 
-/// Marks the loops of these variables as vectorized again: expanding blocks makes all loops serial.
+/// Marks the loops of these variables as vectorized again where expanding blocks has made them serial.
 fn with_vectors(stmt: &Stmt, lanes: &[VarId]) -> Stmt {
     match rx_tir::rewrite::map_children(stmt, &mut |child| with_vectors(child, lanes)) {
         Stmt::For { var, start, extent, kind: LoopKind::Serial, body } if lanes.contains(&var) => {

@@ -39,7 +39,7 @@ pub(super) struct Packing {
     data: Vec<Pack>,
     /// The vector loads in the weight.
     weight: Vec<Pack>,
-    /// Whether data and weight depend on the last axis.
+    /// Whether data and weight depend on the last axis. It has no meaning if `width` is 1.
     of_lane: [bool; 2],
 }
 

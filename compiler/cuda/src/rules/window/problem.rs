@@ -28,7 +28,7 @@ const MOST_APART: i64 = 64;
 /// The maximum number of output channels that read the same windows. With more, a matrix product is faster.
 const MOST_CHANNELS: i64 = 8;
 
-/// The maximum number of accumulators and shared window values of a thread that has several outputs along one axis.
+/// The maximum number of accumulators and window values together, for a thread with several outputs along one axis.
 const MOST_VALUES: i64 = 96;
 
 /// The number of threads per multiprocessor that hides memory latency.
@@ -70,7 +70,7 @@ pub(super) struct Block {
     pub(super) axis: usize,
     /// The loop over the window along this axis, and its extent.
     pub(super) tap: (VarId, i64),
-    /// The values at the positions that the outputs share.
+    /// The values at the positions that the outputs read, each position once.
     pub(super) shared: Shared,
 }
 

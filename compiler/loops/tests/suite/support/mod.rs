@@ -112,8 +112,8 @@ fn element(func: &PrimFunc, buffer: BufferId, address: Expr) -> Vec<Expr> {
     indices
 }
 
-/// Returns values for all parameters of a function: `dims` for the scalars, and tensors of small integers, from −4 to
-/// 4, so that sums are exact in any order.
+/// Returns values for all tensors and scalars among a function's parameters: `dims` for the scalars, and tensors of
+/// small integers, from −4 to 4, so that sums are exact in any order.
 pub fn arguments(func: &PrimFunc, dims: &[(&str, i64)], seed: u64) -> (Vec<Tensor>, Vec<Scalar>) {
     let value = |var: VarId| {
         let text = func.var(var).name;

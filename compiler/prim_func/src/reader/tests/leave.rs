@@ -64,7 +64,7 @@ fn for_loop_with_break_becomes_a_while_loop() {
 
 #[test]
 fn break_and_continue_belong_to_the_innermost_loop() {
-    // For each row the sum up to the first zero; rows that begin with a 9 are skipped.
+    // For each row 10 plus the sum up to the first zero; rows that begin with a 9 are skipped.
     let text = "for r in range(4):\n    if x[r * 2] == T.float32(9):\n        continue\n    y[r] = T.float32(0)\n    \
                 for c in range(2):\n        if x[r * 2 + c] == T.float32(0):\n            break\n        \
                 y[r] = y[r] + x[r * 2 + c]\n    y[r] = y[r] + T.float32(10)";

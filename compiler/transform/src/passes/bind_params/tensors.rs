@@ -13,7 +13,7 @@ const MAX_RANK: usize = 64;
 /// converted to that dtype if files store it in another one, for example `bfloat16` in `uint16`.
 ///
 /// # Errors
-/// A message why `value` is not a tensor.
+/// A message why no tensor can be read.
 pub(super) fn read(value: &Value, ty: &StructInfo) -> Result<Tensor, String> {
     let declared = ty.as_tensor().and_then(|tensor| tensor.dtype);
     match value {

@@ -98,7 +98,7 @@ impl Facts {
         expr.each(&mut |expr| self.type_uses(&expr.ty, home));
     }
 
-    /// Records the variables of the enclosing function that a nested function captures as used outside.
+    /// Records that the variables of the enclosing function that a nested function uses are used outside their blocks.
     fn captures(&mut self, function: &RelaxFunction) {
         let mut named = Facts::default();
         walk::each_expression(&function.body, &mut |expr| named.uses(expr, None));

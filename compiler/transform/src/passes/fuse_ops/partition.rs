@@ -1,8 +1,8 @@
 //! The partition of a dataflow block into fusion groups.
 //!
-//! Each binding is merged with its immediate post-dominator, the first binding that all paths from it reach, if the
-//! patterns of all bindings on these paths allow it. The pattern describes how the elements that a kernel writes depend
-//! on the elements that it reads. For example, in
+//! Each binding is merged with its immediate post-dominator, the first binding that all paths from it reach, and with
+//! the bindings on these paths, if the patterns of all of them allow it and there are at most [`MAX_JOINED`]. The
+//! pattern describes how the elements that a kernel writes depend on the elements that it reads. For example, in
 //!
 //! ```text
 //! a = conv(x); b = relu(a); c = exp(a); d = add(b, c)

@@ -1,8 +1,8 @@
 //! Construction of the `call_tir` for the loops of an operator call.
 //!
-//! The order of parameters is TVM's (`gen_call_tir_inputs` in `python/tvm/relax/utils.py`): inputs, scalars, outputs. A
-//! symbol that is an extent of a buffer is not a parameter. For example, `R.full(R.shape([n]), v)` passes no `n`, since
-//! the output buffer has the extent `n`.
+//! The order of parameters is TVM's (`gen_call_tir_inputs` in `python/tvm/relax/utils.py`): inputs, scalars, outputs.
+//! An `int64` symbol that is an extent of one of these buffers is not a parameter. For example,
+//! `R.full(R.shape([n]), v)` passes no `n`, since the output buffer has the extent `n`.
 
 use super::kernels::Kernels;
 use crate::emit::Emitter;

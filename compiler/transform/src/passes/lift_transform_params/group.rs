@@ -71,7 +71,7 @@ impl<'f> Group<'f> {
         Ok(group)
     }
 
-    /// Whether the set `of` any member contains a variable that the group calls `wanted`.
+    /// Whether, for any member, the set that `of` returns contains a variable that the group calls `wanted`.
     fn any(&self, of: impl for<'m> Fn(&'m Member<'f>) -> &'m NameSet, wanted: Name) -> bool {
         self.members
             .iter()
@@ -115,7 +115,7 @@ impl<'f> Group<'f> {
         missing
     }
 
-    /// Whether nothing is left to lift, because the weights are prepared already.
+    /// Whether there is nothing to lift: the prepared weights are the weights, and no member calls `stop_lift_params`.
     pub(super) fn is_identity(&self) -> bool {
         // After an earlier run, the first weight may be the shape that passes on dims. It is not used as a weight, so
         // it is not among the outputs.

@@ -1,4 +1,4 @@
-//! The analysis of which bindings depend only on weights, and which variables the rest of the function needs.
+//! The analysis of which bindings depend on no input, and which variables the rest of the function needs.
 
 use crate::effects::{Effects, makes_new_object};
 use crate::walk;
@@ -111,8 +111,8 @@ struct Known {
 
 impl Known {
     /// Whether the value of a binding depends only on known variables and symbolic dims, and can be computed at another
-    /// time: it has no effect, makes no new object, and is not held back by `stop_lift_params`. False for an external
-    /// function, and for a binding of `_`.
+    /// time: it has no effect, makes no new object, and is not held back by `stop_lift_params`. False for an `if`, a
+    /// nested or external function, and a binding of `_`.
     fn give(&self, binding: &VarBinding, effects: &Effects) -> bool {
         let BoundValue::Expr(value) = &binding.value else { return false };
         let held_back = value.as_op() == Some("builtin.stop_lift_params");

@@ -33,8 +33,8 @@ use crate::rules::epilogue::reads;
 use crate::rules::{Frame, KernelBody, uses};
 use rx_tir::{BufferId, Expr};
 
-/// The number of columns from which the consumers need more registers than a block's threads start with. The producer
-/// then gives up registers for them (`setmaxnreg`).
+/// The number of columns of a tile from which on the consumers need more registers than a block's threads start with.
+/// The producer then gives up registers for them (`setmaxnreg`).
 const WIDE: i64 = 256;
 
 /// The size of an `mbarrier` in shared memory, in bytes.
@@ -140,8 +140,8 @@ impl TmaProduct {
         kernel.line("unsigned phase = 0;");
     }
 
-    /// Opens the loop over the block's tiles of the result. Returns the text of the first K value of a K tile, and the
-    /// number of K tiles.
+    /// Opens the loop over the block's tiles of the result. Returns the texts of the first K value of K tile number
+    /// `tile`, a variable of the emitted code, and of the number of K tiles (with split-K, those of one slice).
     fn open(
         &self,
         kernel: &mut Kernel<'_>,

@@ -146,7 +146,7 @@ impl<'t> Unifier<'t> {
     }
 }
 
-/// Returns the accesses of a part: its stored element, and those that it reads.
+/// Returns the accesses of a part: its stored element, and those that its value and its let values read.
 fn accesses(part: &Part) -> Vec<(BufferId, Vec<Expr>)> {
     let mut accesses = vec![(part.buffer, part.indices.clone())];
     for value in part.named.iter().map(|(_, value)| value).chain([&part.value]) {

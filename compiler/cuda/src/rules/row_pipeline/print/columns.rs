@@ -57,7 +57,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Prints the loop over the elements after the chunks, of the row or of the block's part of a split row.
+    /// Prints the loop over the vectors after the chunks, of the row or of the block's part of a split row.
     fn rest(&mut self, stages: &[usize], length: &str) -> Result<(), String> {
         let Lanes { lane, threads, width, chunks, split, .. } = self.lanes.clone();
         let k = self.kernel.fresh_name("k");

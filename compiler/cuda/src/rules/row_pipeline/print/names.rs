@@ -7,7 +7,7 @@ use rx_tir::{Expr, VarId};
 /// The use of an axis's variable, which determines its text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// In the linear index of the first element of a vector: `k`.
+    /// In the linear index of a single element, or of the first element of a vector: `k`.
     Place,
     /// In the linear index of element `v` of a vector: `(k + v)` for the axis along which the vector's elements are
     /// neighbours; the other axes have the same text as for [`Use::Place`].
@@ -125,8 +125,8 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Names the variables of the axes for the linear index of an element. An index that is read from memory is
-    /// computed in its own dtype.
+    /// Names the variables of the axes for the linear index of an element. If it has indices that are not affine, such
+    /// as loaded ones, the axes are named as values, so that these indices are computed in their own dtypes.
     pub(super) fn name_place(&mut self, element: &Affine, in_vector: bool) -> Result<(), String> {
         self.name(match (element.is_sum(), in_vector) {
             (true, false) => Use::Place,

@@ -7,9 +7,10 @@
 //! by = 4                           3  4  8  9 14 23 25 31
 //! ```
 //!
-//! Thread `lane` of group `group` has the elements `((group * chunks + chunk) * lanes + lane) * width` and the next
-//! `width - 1`. So the elements of a group are contiguous, and so are those of a thread within one chunk. Elements are
-//! scanned within each thread, then among the lanes by shuffles, then among the groups through shared memory.
+//! Counted from the start of an iteration, thread `lane` of group `group` has the elements
+//! `((group * chunks + chunk) * lanes + lane) * width` and the next `width - 1`. So the elements of a group are
+//! contiguous, and so are those of a thread within one chunk. Elements are scanned within each chunk of a thread, then
+//! among the lanes by shuffles, then among the groups through shared memory.
 //!
 //! Requires an associative operation with an identity, and a commutative one if a row is split among blocks. Guarantees
 //! the same order of combination in every run.
