@@ -362,7 +362,9 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
     fn nested(&mut self, function: &Function) {
         let mut free = Vec::new();
         let mut inherited = Vec::new();
-        for mentioned in known::mentioned(&function.body) {
+        // Inside the function, its parameters and its own name hide the variables of the same names around it.
+        let hides = |name: Name| name == function.name || function.params.iter().any(|(param, _)| *param == name);
+        for mentioned in known::mentioned(&function.body).into_iter().filter(|mentioned| !hides(*mentioned)) {
             match self.names.get(&mentioned) {
                 Some(known) if known.has_registers() => free.push(mentioned),
                 Some(known) => inherited.push((mentioned, known.clone())),

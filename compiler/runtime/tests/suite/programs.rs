@@ -466,3 +466,31 @@ fn scalars_of_tir_vars_are_the_last_parameters() {
     });
     assert_eq!(first[0].bytes(), last[0].bytes());
 }
+
+#[test]
+fn parameters_of_nested_functions_hide_outer_variables() {
+    let text = Text::new(
+        "\
+@I.ir_module
+class Module:
+    @R.function
+    def main(y: R.Tensor((\"n\",), \"float32\")):
+        n = T.int64()
+        x = R.add(y, y)
+        inner = R.negative(y)
+
+        @R.function
+        def inner(y: R.Tensor((\"n\",), \"float32\")) -> R.Tensor((\"n\",), \"float32\"):
+            n = T.int64()
+            z = R.multiply(y, R.const(10.0, \"float32\"))
+            return z
+
+        return y, inner(x)
+",
+    );
+    for optimized in [false, true] {
+        let results = text.run(text.program(optimized), rx_runtime::interp::Interpreter::default(), 4);
+        let twenty: Vec<f32> = results[0].as_slice::<f32>().expect("floats").iter().map(|value| value * 20.0).collect();
+        assert_eq!(results[1].as_slice::<f32>(), Some(&twenty[..]));
+    }
+}
