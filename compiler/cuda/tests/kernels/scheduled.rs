@@ -158,6 +158,21 @@ for b in T.thread_binding(3, thread=\"blockIdx.x\"):
                     vb, vi = T.axis.spatial(3, b), T.axis.spatial(64, v * 32 + t * 2 + i)
                     out[vb, vi] = x[vb, vi] * 2.0",
         ),
+        // Different threads store the same element in different iterations, so each iteration ends with a barrier.
+        of(
+            "elements at a let value",
+            "x: T.Buffer((4, 32), \"float32\"), at: T.Buffer((4,), \"int32\"), out: T.Buffer((2, 28), \"float32\")",
+            &[&[4, 32], &[4], &[2, 28]],
+            "\
+sh = T.sblock_alloc_buffer((36,), \"float32\", scope=\"shared\")
+for b in T.thread_binding(2, thread=\"blockIdx.x\"):
+    for i in range(4):
+        y: T.let[T.int32] = (at[i] + i) % 4
+        for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+            sh[t + y] = x[i, t]
+    for t in T.thread_binding(28, thread=\"threadIdx.x\"):
+        out[b, t] = sh[t + 3]",
+        ),
     ]
 }
 

@@ -14,7 +14,8 @@ use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId, WARP};
 ///
 /// Requires that exactly one store writes the buffer, and no cross-thread reduction. Enumerates all threads and all
 /// values of the loops that the index depends on; guards are ignored. A loop that the index does not depend on needs no
-/// enumeration: each thread only writes its elements again.
+/// enumeration: each thread only writes its elements again. An index that uses a let value or a loaded value is not
+/// proved, since the value may be another one in each iteration.
 ///
 /// For example, `S[tx * 4 + i]` with `i < 4` is disjoint; `S[tx * 3 + i]` is not, as thread 0 at `i = 3` and thread 1
 /// at `i = 0` both write element 3.
@@ -25,10 +26,12 @@ pub(super) fn has_disjoint_writes(
     tree: &Node,
     (id, region): (BufferId, &[(Dim, i64)]),
 ) -> bool {
-    let mut writers = Writers { of: id, found: Vec::new(), loops: Vec::new(), is_other: false };
+    let mut writers = Writers { of: id, found: Vec::new(), loops: Vec::new(), named: Vec::new(), is_other: false };
     writers.node(tree);
     let [writer] = &writers.found[..] else { return false };
-    if writers.is_other {
+    // Such a value is no constant offset, which would cancel out below.
+    let may_change = |index: &Expr| index.has_load() || writers.named.iter().any(|named| index.uses(*named));
+    if writers.is_other || writer.indices.iter().any(may_change) {
         return false;
     }
     // The lanes of a warp write a fragment together, so `threadIdx.x` is not enumerated if it is a single warp.
@@ -83,6 +86,8 @@ struct Writers {
     found: Vec<Writer>,
     /// The loops around the current node, outermost first.
     loops: Vec<Loop>,
+    /// The variables of let values.
+    named: Vec<VarId>,
     /// Whether a node other than a plain store or a fragment store writes it: a cross-thread reduction.
     is_other: bool,
 }
@@ -92,6 +97,7 @@ impl Writers {
         let depth = self.loops.len();
         match node {
             Node::For { var, start, extent, .. } => self.loops.push(Loop::new(*var, start, extent)),
+            Node::Let { var, .. } => self.named.push(*var),
             Node::Leaf(stmt) => self.stmt(stmt, false),
             Node::Warp(warp) => self.stmt(&warp.stmt, true),
             Node::Reduce(cross_thread) => {
@@ -112,6 +118,7 @@ impl Writers {
             Stmt::For { var, start, extent, .. } => {
                 self.loops.push(Loop::new(*var, start, extent));
             }
+            Stmt::Let { var, .. } => self.named.push(*var),
             _ => {}
         }
         stmt.children().into_iter().for_each(|child| self.stmt(child, is_warp));
