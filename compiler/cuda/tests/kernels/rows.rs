@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Ruled> {
     all.extend(reductions());
     all.extend(across());
     all.extend(maps());
+    all.push(map_before_a_sum());
     all.extend(permutations());
     all.extend(crate::tuples::cases());
     all
@@ -280,6 +281,26 @@ fn maps() -> Vec<Ruled> {
         }
     }
     all
+}
+
+/// Returns a map, and a sum over loops of the same extents that it does not read from.
+fn map_before_a_sum() -> Ruled {
+    let params = "x: T.Buffer((8, 4), \"float32\"), y: T.Buffer((4, 8), \"float32\"), z: T.Buffer((4, 8), \"float32\"), \
+                  total: T.Buffer((1,), \"float32\")";
+    let body = "\
+for i, j in T.grid(4, 8):
+    with T.sblock(\"turned\"):
+        vi, vj = T.axis.remap(\"SS\", [i, j])
+        y[vi, vj] = x[vj, vi] * T.float32(2)
+for i, j in T.grid(4, 8):
+    with T.sblock(\"total\"):
+        vi, vj = T.axis.remap(\"RR\", [i, j])
+        with T.init():
+            total[0] = T.float32(0)
+        total[0] = total[0] + z[vi, vj]";
+    let func = crate::script::function(&format!("own({params})"), body);
+    let case = Case::new("a map before a sum", func, &[&[8, 4], &[4, 8], &[4, 8], &[1]]);
+    ruled(case.within(1e-5), &["elementwise", "rows"])
 }
 
 /// Returns `out[at] = x[at in another order] * 2 + y[at]`. Axis `order[i]` of the result is axis `i` of `x`.

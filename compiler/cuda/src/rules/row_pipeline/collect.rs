@@ -186,6 +186,8 @@ impl<'f> Builder<'f> {
 
     /// Adds the stages of one store and of its let values.
     fn add(&mut self, part: &Part, form: Form) -> Result<(), Declined> {
+        let is_of_elements = form == Form::Elements;
+        Declined::when(is_of_elements && part.is_reduction(), "requires elementwise statements; found a reduction")?;
         if form == Form::Scan {
             let is_second = self.stages.iter().any(|stage| matches!(stage.kind, Kind::Scan { .. }));
             match part.kind {
