@@ -295,3 +295,21 @@ fn rules_take_products_with_their_epilogues() {
     crate::are_taken_by("gemm", &cases(), &Target::default());
     crate::are_taken_by("gemv", &narrow_cases(), &Target::default());
 }
+
+/// The product writes 8 elements of `c`. With its K loop it has 128 iterations, as many as `c` has elements.
+#[test]
+fn epilogue_of_a_product_of_some_rows_is_not_fused() {
+    let params = "a: T.Buffer((2, 16), \"float32\"), b: T.Buffer((16, 4), \"float32\"), c: T.Buffer((32, 4), \"float32\"), \
+                  d: T.Buffer((32, 4), \"float32\")";
+    let body = "\
+for m, n, k in T.grid(2, 4, 16):
+    c[m, n] = c[m, n] + a[m, k] * b[k, n]
+for i, j in T.grid(32, 4):
+    d[i, j] = c[i, j] + T.float32(1)";
+    let func = crate::script::function(&format!("own({params})"), body);
+    let case = Case::new("a product of some rows", func, &[&[2, 16], &[16, 4], &[32, 4], &[32, 4]]).within(1e-4);
+    let source = crate::source(std::slice::from_ref(&case));
+    let rules: Vec<&str> = source.choices.iter().map(|choice| choice.rule).collect();
+    assert!(matches!(rules[..], ["gemv" | "gemm", _]), "{:?}", source.choices);
+    crate::simulated::agree(&[case]);
+}

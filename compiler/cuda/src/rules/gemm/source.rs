@@ -82,13 +82,14 @@ impl Source {
         Source::new(phased, &second, func, front).ok()
     }
 
-    /// Matches a nest by role. `whole` is the original nest, whose loops other than reduction axes count the elements
-    /// that are written.
+    /// Matches a nest by role. `whole` is the original nest: the loops in the indices of its result count the elements
+    /// that are written. Their kind does not, since without a block K loops are [`IterKind::Ordered`] like the others.
     fn new(phased: Phased, whole: &Nest, mut func: PrimFunc, front: Front) -> Result<Source, Declined> {
         let mut found = ProductNest::of(&phased.nest, &mut func)?;
-        let spatial = whole.loops.iter().filter(|one| one.kind != IterKind::Reduce);
+        let indices = whole.update()?.indices;
+        let of_result = whole.loops.iter().filter(|one| indices.iter().any(|index| index.uses(one.var)));
         let mut elements = Dim::constant(1);
-        for one in spatial {
+        for one in of_result {
             elements = &elements * &found.scope.dim(&one.extent);
         }
         let front = Front { condition: phased.condition, ..front };
