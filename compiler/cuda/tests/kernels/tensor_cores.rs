@@ -163,7 +163,32 @@ for i, j in T.grid(8, 32):
         out[i, j] = out[i, j] + T.Cast(\"float32\", a[i, k]) * T.Cast(\"float32\", b[k, j])",
         rule: "fallback",
     },
+    Pair {
+        title: A_FACTOR_FROM_A_SUM,
+        params: &[("b", &[16, 16], "float16"), ("out", &[16, 16], "float32")],
+        many: "\
+for tx in T.thread_binding(32, thread=\"threadIdx.x\"):
+    fa = T.alloc_buffer((16, 16), \"float16\", scope=\"wmma.matrix_a\")
+    fb = T.alloc_buffer((16, 16), \"float16\", scope=\"wmma.matrix_b\")
+    fc = T.alloc_buffer((16, 16), \"float32\", scope=\"wmma.accumulator\")
+    T.tvm_fill_fragment(fc.data, 16, 16, 16, 0, T.float32(2))
+    if tx % 32 == 0:
+        for i, j in T.grid(16, 16):
+            fa[i, j] = T.Cast(\"float16\", fc[i, j])
+    T.tvm_load_matrix_sync(fb.data, 16, 16, 16, 0, b.data, 16, \"row_major\")
+    T.tvm_mma_sync(fc.data, 0, fa.data, 0, fb.data, 0, fc.data, 0)
+    T.tvm_store_matrix_sync(fc.data, 16, 16, 16, 0, out.data, 16, \"row_major\")",
+        one: "\
+for i, j in T.grid(16, 16):
+    out[i, j] = T.float32(2)
+    for k in range(16):
+        out[i, j] = out[i, j] + T.float32(2) * T.Cast(\"float32\", b[k, j])",
+        rule: "fallback",
+    },
 ];
+
+/// The title of a pair whose body sets a factor to the elements of a sum, which other lanes hold.
+const A_FACTOR_FROM_A_SUM: &str = "a factor from a sum";
 
 pub(crate) fn cases(pair: &Pair) -> (Case, Case) {
     let buffer = |(name, shape, dtype): &(&str, &[i64], &str)| {
@@ -195,6 +220,15 @@ fn functions_keep_their_threads() {
         assert!(is_taken, "{}: {:?}", many.name, source.choices);
         assert_eq!(pair.rule == "threads", source.text.contains("rx_mma_"), "{}", many.name);
     }
+}
+
+#[test]
+fn factor_from_a_sum_is_declined_with_a_reason() {
+    let pair = PAIRS.iter().find(|pair| pair.title == A_FACTOR_FROM_A_SUM).expect("the pair");
+    let source = crate::source(&[cases(pair).0]);
+    let declined = source.choices[0].declined.iter().find(|(rule, _)| *rule == "threads");
+    let why = "requires fragment operations that tensor cores have; found another";
+    assert!(declined.is_some_and(|(_, said)| said == why), "{:?}", source.choices);
 }
 
 #[test]
