@@ -280,7 +280,7 @@ impl FewRows {
     /// stores it later.
     fn add_warps(&self, kernel: &mut Kernel<'_>, names: &GemmNames, ctype: &str) -> Result<(), String> {
         let (shared, sums, wide) = (kernel.fresh_name("of_warps"), &names.sums, self.wide);
-        kernel.line("// Sum over the warps, in order, by the first warp.");
+        kernel.line("// Every warp adds the sums of all warps, in order.");
         kernel.line(&format!("__shared__ {ctype} {shared}[{WARPS}][32][{wide}];"));
         kernel.unrolled("f", self.count());
         kernel.line("#pragma unroll");

@@ -210,7 +210,8 @@ impl<'f> Builder<'f> {
         let target = self.element(part.buffer, &part.indices)?;
         let stored = self.original.buffer(part.buffer).name;
         let elsewhere = Declined::because(format!("requires one index for all accesses to `{stored}`; found several"));
-        Declined::when(!target.is_sum() || init_reads, "requires store indices and inits without loads; found a load")?;
+        Declined::when(!target.is_sum(), "requires affine store indices; found others")?;
+        Declined::when(init_reads, "requires inits without loads; found a load")?;
         let before = |element: &Affine| element.buffer == part.buffer && (form == Form::Rows || *element != target);
         if self.reads.iter().any(|read| before(&read.element)) || self.others.iter().any(before) {
             return Err(elsewhere);
