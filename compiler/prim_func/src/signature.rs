@@ -191,15 +191,19 @@ impl Body {
                     self.called.push(cursor.name(callee.tokens.start));
                 }
                 let source = cursor.path(callee.tokens);
-                let region = source.ends_with(".writes") || source.ends_with(".match_buffer");
+                let declares_writes = source.ends_with(".writes");
+                let matches_buffer = source.ends_with(".match_buffer");
                 let function = source.rsplit('.').next().unwrap_or_default();
                 self.calls_out |= function.starts_with("call_") || function.starts_with("ptx");
                 for argument in arguments {
-                    if region {
+                    // `match_buffer(a, …)` of a handle is not an access.
+                    if matches_buffer && matches!(argument.value.kind, ExprKind::Name) {
+                        continue;
+                    }
+                    if declares_writes || matches_buffer {
                         self.region(cursor, &argument.value);
                     }
-                    // `match_buffer(a, …)` of a handle is not an access.
-                    if !(source.ends_with(".match_buffer") && matches!(argument.value.kind, ExprKind::Name)) {
+                    if !declares_writes {
                         self.load(cursor, &argument.value);
                     }
                 }
@@ -222,13 +226,16 @@ impl Body {
         }
     }
 
+    /// Records the buffer of a region `A[i]` as written, and the names in its indices as for a load. A whole buffer
+    /// counts as read and written.
     fn region(&mut self, cursor: Cursor<'_>, expr: &Expr) {
         match &expr.kind {
-            ExprKind::Subscript { value, .. } if matches!(value.kind, ExprKind::Name) => {
+            ExprKind::Subscript { value, index } if matches!(value.kind, ExprKind::Name) => {
                 self.written.insert(cursor.name(value.tokens.start), ());
+                self.load(cursor, index);
             }
             ExprKind::List(items) | ExprKind::Tuple(items) => items.iter().for_each(|item| self.region(cursor, item)),
-            _ => {}
+            _ => self.load(cursor, expr),
         }
     }
 
@@ -361,4 +368,38 @@ fn scalar_type(cursor: Cursor<'_>, annotation: &Expr) -> Option<DType> {
     };
     let source = cursor.path(head.tokens);
     DType::parse(source.rsplit('.').next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prim_func_signature;
+    use rx_context::FileContext;
+    use rx_ir::PrimParamKind;
+    use rx_syntax::Segment;
+
+    /// Returns whether each buffer parameter is read, and whether it is written.
+    fn uses(text: &str) -> Vec<(bool, bool)> {
+        let segment = Segment::new(text.into());
+        let signature = prim_func_signature(std::iter::once(&segment), &FileContext::default()).expect("a signature");
+        let buffer = |kind: &PrimParamKind| match kind {
+            PrimParamKind::Buffer(buffer) => Some((buffer.read, buffer.written)),
+            _ => None,
+        };
+        signature.params.iter().filter_map(|param| buffer(&param.kind)).collect()
+    }
+
+    #[test]
+    fn declared_write_is_not_a_read() {
+        let text = "\
+@T.prim_func
+def f(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\"), C: T.Buffer((4,), \"int32\")):
+    for i in range(4):
+        with T.sblock(\"B\"):
+            v = T.axis.spatial(4, i)
+            T.reads(A[v], C[v])
+            T.writes([B[C[v]]])
+            B[C[v]] = A[v]
+";
+        assert_eq!(uses(text), [(true, false), (false, true), (true, false)]);
+    }
 }
