@@ -29,10 +29,10 @@ impl Declaration {
 }
 
 impl Reader<'_> {
-    /// Reads the arguments `(shape, dtype, data, strides, elem_offset, scope, …)`. The dtype defaults to `float32`,
-    /// the layout to dense.
+    /// Reads the arguments `(shape, dtype, data, strides, elem_offset, byte_offset, scope, …)`. The dtype defaults to
+    /// `float32`, the layout to dense.
     pub(super) fn declaration(&mut self, at: At<'_>, arguments: &[&Argument]) -> Outcome<Declaration> {
-        const ORDER: [&str; 6] = ["shape", "dtype", "data", "strides", "elem_offset", "scope"];
+        const ORDER: [&str; 6] = ["shape", "dtype", "data", "strides", "elem_offset", "byte_offset"];
         let mut declared = Declaration {
             shape: Vec::new(),
             dtype: DType::FLOAT32,
@@ -46,8 +46,9 @@ impl Reader<'_> {
             let value = &argument.value;
             let keyword = match argument.keyword {
                 Some(keyword) => at.cursor.text(keyword),
-                // In `T.alloc_buffer(shape, dtype, scope)` the third argument is the scope.
-                None if position == 2 && matches!(value.kind, ExprKind::String) => "scope",
+                // In `T.alloc_buffer(shape, dtype, scope)` the third argument is the scope. `T.match_buffer` and
+                // `T.sblock_alloc_buffer` have no `byte_offset` before it.
+                None if matches!(position, 2 | 5 | 6) && matches!(value.kind, ExprKind::String) => "scope",
                 None => ORDER.get(position).copied().unwrap_or_default(),
             };
             if matches!(value.kind, ExprKind::None) {
@@ -65,6 +66,9 @@ impl Reader<'_> {
                     declared.strides = (!strides.is_empty()).then_some(strides);
                 }
                 "elem_offset" => declared.offset = self.offset(at.cursor, value)?,
+                "byte_offset" if self.offset(at.cursor, value)?.is_some() => {
+                    return self.unsupported(at.cursor.at(value.tokens), "a buffer with `byte_offset`");
+                }
                 "scope" | "storage_scope" => declared.scope = self.scope(at.cursor, value)?,
                 // Other arguments, such as `align`, are ignored.
                 _ => {}

@@ -80,6 +80,8 @@ fn loops_axes_and_buffers_take_arguments_by_name() {
         "for i in range(8):\n    with T.sblock(\"a\"):\n        v, = T.axis.remap(bindings=[i], kinds=\"S\")\n        A[v] = 0",
         "for i in range(8):\n    with T.sblock(\"a\"):\n        v, = T.axis.remap(\"S\", [i])\n        A[v] = 0",
     );
+    let allocated = "B = T.alloc_buffer((8,), scope=\"local\")\nB[0] = A[0]\nA[1] = B[0]";
+    same(&allocated.replace("scope=", "\"float32\", None, None, None, 0, "), allocated);
     let opened = |call: &str| body_of("a: T.handle", &format!("A = T.match_buffer({call})\nA[0] = 1"));
     assert_eq!(opened("dtype=\"int32\", param=a, shape=(4,)"), opened("a, (4,), \"int32\""));
 }

@@ -51,6 +51,11 @@ fn mistake_is_reported_at_its_place() {
             "rx does not run `T.tvm_storage_sync` of the scope \"global\", where all blocks wait for each other at `T.tvm_storage_sync(",
         ),
         ("B = T.alloc_buffer((4,), \"flaot32\")", "this is not a dtype at `\"flaot32\"`"),
+        ("B = T.alloc_buffer((4,), byte_offset=8)", "rx does not run a buffer with `byte_offset` at `8`"),
+        (
+            "B = T.decl_buffer((4,), \"float32\", None, None, 0, 16)",
+            "rx does not run a buffer with `byte_offset` at `16`",
+        ),
         ("A[0, 0:4] = A[0, 1:5]", "rx does not run a vector store whose value reads the same buffer"),
         ("v = T.axis.spatial(4, h)", "`T.axis` must be inside a block"),
         ("n = T.int64()\nA[0, 0] = n", "no parameter determines the value of `n` at `f`"),
