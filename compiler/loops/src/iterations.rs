@@ -5,7 +5,8 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 /// The number of loop iterations that a function executes, as an expression over its scalars and symbols.
 ///
 /// A loop whose extent is only known during the run (see [`is_host_computable`]), and each `while`, counts as one
-/// iteration here. The CPU back end counts the iterations of such loops while it runs them.
+/// iteration here. The CPU back end counts all iterations of such a loop while it runs, so its total is too large by
+/// this one, and a limit may end a run that much too early.
 #[derive(Clone, Debug)]
 pub struct IterationCount(Tally);
 
