@@ -205,6 +205,8 @@ fn nameless_blocks(stmt: &Stmt) -> Stmt {
 struct Numbering<'a> {
     globals: &'a NameMap<Name>,
     variables: NameMap<Name>,
+    /// The number of bindings so far. It exceeds the number of variables if both branches of an `if` bind a name.
+    defined: usize,
     symbols: NameMap<Name>,
     constants: &'a Constants,
     /// The numbers of the constants found so far, by key and index.
@@ -216,7 +218,7 @@ struct Numbering<'a> {
 impl<'a> Numbering<'a> {
     fn new(globals: &'a NameMap<Name>, constants: &'a Constants) -> Numbering<'a> {
         let (variables, symbols) = (NameMap::default(), NameMap::default());
-        Numbering { globals, variables, symbols, constants, numbers: HashMap::new(), data: Vec::new() }
+        Numbering { globals, variables, defined: 0, symbols, constants, numbers: HashMap::new(), data: Vec::new() }
     }
 
     /// Numbers a constant, and drops its type and the types of expressions that have it, or a tuple with it, as an
@@ -243,7 +245,8 @@ impl<'a> Numbering<'a> {
 
     fn define(&mut self, variable: &mut Name) {
         // `_` is numbered as well, although no expression can refer to it.
-        let own = name(&format!("v{}", self.variables.len()));
+        let own = name(&format!("v{}", self.defined));
+        self.defined += 1;
         self.variables.insert(*variable, own);
         *variable = own;
     }

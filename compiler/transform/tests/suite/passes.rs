@@ -1,6 +1,11 @@
 //! Tests of the printed output of passes for small programs.
 
 use crate::common::{apply, read};
+use rx_base::Name;
+use rx_base::name::name;
+use rx_ir::rewrite::Renaming;
+use rx_transform::equal::structurally_equal;
+use rx_transform::substitute::rename;
 
 /// Returns a module with this body, where `T` is `R.Tensor((2,), dtype="float32")`.
 fn module(body: &str) -> String {
@@ -490,7 +495,7 @@ def main(x: T) -> T:
     check("CallTIRRewrite", &before, &after);
     // The types in the output are those that its text states.
     let made = apply("CallTIRRewrite", read(&module(&before))).expect("a module");
-    assert!(rx_transform::equal::structurally_equal(&made, &read(&rx_transform::print(&made))));
+    assert!(structurally_equal(&made, &read(&rx_transform::print(&made))));
 }
 
 #[test]
@@ -533,4 +538,32 @@ def main(x: R.Tensor(ndim=2), y: R.Tensor((\"n\", 2))):
     assert!(printed.contains("-> R.Tuple(R.Tensor(dtype=\"float32\", ndim=2), R.Tensor((n, 2))):"), "{printed}");
     // The output has no errors.
     assert_eq!(rx_transform::print(&read(&printed)), printed);
+}
+
+#[test]
+fn variables_after_an_if_are_distinguished_where_both_branches_bind_one_name() {
+    let subtracting = |operands: &str| {
+        let text = format!(
+            "\
+@R.function
+def main(x: T, c: R.Tensor((), dtype=\"bool\")) -> T:
+    if c:
+        y: T = R.exp(x)
+    else:
+        y: T = R.negative(x)
+    z: T = R.exp(y)
+    d: T = R.subtract({operands})
+    return d
+"
+        );
+        let mut made = read(&module(&text));
+        // A module that is read from text has distinct names: `y`, `y_1` and `y_2`.
+        let variable = |variable: Name| variable.as_str().starts_with("y_").then(|| name("y"));
+        for function in made.functions_mut() {
+            rename(&mut function.body, &Renaming { dim: &|_| None, variable: &variable });
+        }
+        made
+    };
+    assert!(structurally_equal(&subtracting("y, z"), &subtracting("y, z")));
+    assert!(!structurally_equal(&subtracting("y, z"), &subtracting("z, y")));
 }
