@@ -56,6 +56,35 @@ pub fn each_part_mut(sequence: &mut Sequence, visit: &mut dyn FnMut(&mut Expr)) 
     each_expression_mut(sequence, &mut |expr| expr.each_mut(visit));
 }
 
+/// Returns the variables that a binding uses, with repetitions, including those in its branches or in its nested
+/// function. Variables that these bind themselves are included.
+pub fn used_by(binding: &VarBinding) -> Vec<Name> {
+    let mut found: Vec<Name> = binding.value.computed().into_iter().flat_map(Expr::variables).collect();
+    for inner in binding.value.sequences() {
+        each_expression(inner, &mut |expr| found.extend(expr.variables()));
+    }
+    found
+}
+
+/// Returns the variables that nested functions capture: those that they use and do not bind themselves. For a nested
+/// function in another one, these may be variables of the outer one.
+pub fn captured(function: &RelaxFunction) -> NameSet {
+    let mut found = NameSet::default();
+    each_binding(&function.body, &mut |binding| {
+        let BoundValue::Function(nested) = &binding.value else { return };
+        let mut own: NameSet = nested.params.iter().map(|(param, _)| *param).collect();
+        own.insert(binding.variable);
+        each_binding(&nested.body, &mut |inner| {
+            own.insert(inner.variable);
+            if let BoundValue::Function(deeper) = &inner.value {
+                own.extend(deeper.params.iter().map(|(param, _)| *param));
+            }
+        });
+        found.extend(used_by(binding).into_iter().filter(|variable| !own.contains(variable)));
+    });
+    found
+}
+
 /// Returns the module's functions that a function refers to, in reading order. A function that is referred to several
 /// times is listed several times.
 pub fn globals(function: &RelaxFunction) -> Vec<Name> {

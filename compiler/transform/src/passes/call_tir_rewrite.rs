@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Rewrites `call_tir`, `call_tir_inplace` and `call_dps_packed`. Requires outputs of a known shape and dtype on the
-//! default device. An argument that a `call_tir_inplace` overwrites must be a variable that is not used after the call.
-//! Calls that do not meet these requirements stay.
+//! default device. An argument that a `call_tir_inplace` overwrites must be a variable that is not used after the call
+//! and that no nested function captures. Calls that do not meet these requirements stay.
 //!
 //! Guarantees that effects are declared: a dataflow block with a rewritten call becomes a plain block, and every pure
 //! function with one, including nested functions, gets the attribute `relax.force_pure`.
@@ -51,13 +51,16 @@ fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), Pa
     walk::each_expression(&function.body, &mut |expr| {
         expr.variables().into_iter().for_each(|variable| *left.entry(variable).or_default() += 1);
     });
+    // A captured variable is never dead, since any later call of the nested function may use it.
+    let captured = walk::captured(function);
     let mut rewritten = false;
     rewrite_bindings(function, &mut |binding, emitter| {
         let VarBinding { value: BoundValue::Expr(value), .. } = binding else { return Ok(()) };
         for variable in value.variables() {
             left.entry(variable).and_modify(|count| *count = count.saturating_sub(1));
         }
-        let is_dead = |variable: Name| left.get(&variable).is_none_or(|count| *count == 0);
+        let is_dead =
+            |variable: Name| !captured.contains(&variable) && left.get(&variable).is_none_or(|count| *count == 0);
         let Some(passing) = Passing::of(value, &is_dead) else { return Ok(()) };
         *value = passing.written(emitter)?;
         rewritten = true;

@@ -22,7 +22,7 @@ use crate::pass::{Arguments, Pass, PassError};
 use crate::{Module, passes, walk};
 use rx_base::Name;
 use rx_base::name::{NameSet, name};
-use rx_ir::{Argument, Block, BoundValue, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding};
+use rx_ir::{Argument, Block, BoundValue, Expr, ExprKind, Sequence, StructInfo, VarBinding};
 
 /// The registration of the pass.
 pub const PASS: Pass = Pass {
@@ -37,21 +37,10 @@ fn run(module: Module, arguments: &Arguments) -> Result<Module, PassError> {
     // With several names for one value, the last use of one name need not be the last use of the value.
     let mut module = (passes::canonicalize::PASS.run)(module, arguments)?;
     for function in module.functions_mut().filter(|function| may_have_effects(function)) {
-        let captured = captured(function);
+        let captured = walk::captured(function);
         sequence(&mut function.body, &captured)?;
     }
     Ok(module)
-}
-
-/// Returns the variables that nested functions use, including their own.
-fn captured(function: &RelaxFunction) -> NameSet {
-    let mut found = NameSet::default();
-    walk::each_own_binding(&function.body, &mut |binding| {
-        if let BoundValue::Function(nested) = &binding.value {
-            walk::each_expression(&nested.body, &mut |expr| found.extend(expr.variables()));
-        }
-    });
-    found
 }
 
 fn sequence(of: &mut Sequence, captured: &NameSet) -> Result<(), PassError> {
@@ -74,7 +63,7 @@ fn sequence(of: &mut Sequence, captured: &NameSet) -> Result<(), PassError> {
             ends
         };
         if block.outputs.is_some() {
-            let named: Vec<Name> = block.bindings.iter().flat_map(named_by).collect();
+            let named: Vec<Name> = block.bindings.iter().flat_map(walk::used_by).collect();
             let ends = last(&named);
             let behind = (!ends.is_empty()).then_some(Block { outputs: None, bindings: ends });
             blocks.extend(behind);
@@ -82,7 +71,7 @@ fn sequence(of: &mut Sequence, captured: &NameSet) -> Result<(), PassError> {
             continue;
         }
         let ends: Vec<Vec<VarBinding>> = {
-            let mut ends: Vec<_> = block.bindings.iter().rev().map(|binding| last(&named_by(binding))).collect();
+            let mut ends: Vec<_> = block.bindings.iter().rev().map(|binding| last(&walk::used_by(binding))).collect();
             ends.reverse();
             ends
         };
@@ -102,15 +91,6 @@ fn seen(of: &Sequence) -> impl Iterator<Item = &VarBinding> {
         let is_seen = |variable: Name| block.outputs.as_ref().is_none_or(|outputs| outputs.contains(&variable));
         block.bindings.iter().filter(move |binding| is_seen(binding.variable))
     })
-}
-
-/// Returns the variables that a binding uses, including those in its branches or in its nested function.
-fn named_by(binding: &VarBinding) -> Vec<Name> {
-    let mut found: Vec<Name> = binding.value.computed().into_iter().flat_map(Expr::variables).collect();
-    for inner in binding.value.sequences() {
-        walk::each_expression(inner, &mut |expr| found.extend(expr.variables()));
-    }
-    found
 }
 
 const KILLS: [&str; 3] = ["memory.kill_tensor", "memory.kill_storage", "vm.kill_object"];

@@ -567,3 +567,42 @@ def main(x: T, c: R.Tensor((), dtype=\"bool\")) -> T:
     assert!(structurally_equal(&subtracting("y, z"), &subtracting("y, z")));
     assert!(!structurally_equal(&subtracting("y, z"), &subtracting("z, y")));
 }
+
+const IN_PLACE: &str = "\
+@T.prim_func(private=True, s_tir=True)
+def exp_inplace(A: T.Buffer((2,), \"float32\")):
+    for i in range(2):
+        with T.sblock(\"exp\"):
+            vi = T.axis.spatial(2, i)
+            A[vi] = T.exp(A[vi])
+
+";
+
+#[test]
+fn captured_variable_is_not_overwritten() {
+    let call = "R.call_tir_inplace(cls.exp_inplace, (a,), out_ty=T, inplace_indices=[0])";
+    let main = |inner: &str, after: &str| {
+        format!(
+            "{IN_PLACE}\
+@R.function
+def main(x: T) -> T:
+    cls = Module
+    a: T = R.exp(x)
+    @R.function
+    def inner(b: T) -> T:
+        s: T = {inner}
+        return s
+
+    c: T = {after}
+    d: T = inner(c)
+    return d
+"
+        )
+    };
+    let outside = main("R.add(a, b)", call);
+    check("CallTIRRewrite", &outside, &outside);
+    let inside = main(call, "R.exp(x)");
+    check("CallTIRRewrite", &inside, &inside);
+    let rewritten = apply("CallTIRRewrite", read(&module(&main("R.exp(b)", call)))).expect("a module");
+    assert!(rx_transform::print(&rewritten).contains("cls.exp_inplace(a)"));
+}
