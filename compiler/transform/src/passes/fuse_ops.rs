@@ -260,7 +260,7 @@ impl Fuser<'_> {
 
     /// Returns the pattern of a binding, and the variables of which it is recorded as a user.
     fn pattern(&self, binding: &VarBinding) -> (OpPattern, Vec<Name>) {
-        let BoundValue::Expr(value) = &binding.value else { return (OpPattern::Opaque, Vec::new()) };
+        let BoundValue::Expr(value) = &binding.value else { return (OpPattern::Opaque, walk::used_by(binding)) };
         match &value.kind {
             // As in TVM, a cast is not recorded as a user of its operand.
             ExprKind::MatchCast(_) => (OpPattern::Opaque, Vec::new()),

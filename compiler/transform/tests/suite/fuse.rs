@@ -417,6 +417,64 @@ def main(x: V, y: V) -> V:
     assert!(reduced.contains("cls.second(y)"), "{reduced}");
 }
 
+#[test]
+fn calls_that_a_nested_function_captures_are_not_fused() {
+    let module = module(
+        "\
+@R.function
+def main(x: V) -> V:
+    cls = Module
+    with R.dataflow():
+        a = R.call_tir(cls.exp, (x,), out_ty=V)
+        @R.function
+        def inner(p: V) -> V:
+            with R.dataflow():
+                q: V = R.add(a, p)
+                R.output(q)
+            return q
+
+        b = R.call_tir(cls.exp, (a,), out_ty=V)
+        c: V = inner(b)
+        R.output(c)
+    return c",
+    );
+    assert_eq!(print(&apply("FuseOps", module.clone()).expect("a module")), print(&module));
+}
+
+#[test]
+fn read_through_a_nested_function_or_a_tuple_stays_before_an_in_place_write() {
+    let main = |before: &str, reader: &str| {
+        module(&format!(
+            "\
+@R.function
+def main(x: V, y: V) -> V:
+    cls = Module
+    with R.dataflow():
+{before}
+        a = R.call_tir(cls.exp, (y,), out_ty=V)
+        r: V = {reader}
+        b: V = R.call_tir_inplace(cls.exp_inplace, (x,), out_ty=V, inplace_indices=[0])
+        c = R.call_tir(cls.add, (a, b), out_ty=V)
+        d: V = R.add(c, r)
+        R.output(d)
+    return d"
+        ))
+    };
+    let nested = "        @R.function
+        def inner(p: V) -> V:
+            q: V = R.add(x, p)
+            return q
+";
+    let tuple = "        t: R.Tuple(V, V) = (x, y)\n        z: V = t[0]";
+    let through_tuple = main(tuple, "R.call_tir(cls.sort, (z,), out_ty=V)");
+    for (module, reader) in [(main(nested, "inner(y)"), "inner(y)"), (through_tuple, "cls.sort, (z,)")] {
+        let made = print(&apply("FuseOps", module.clone()).expect("a module"));
+        let at = |text: &str| made.find(text).unwrap_or(usize::MAX);
+        assert!(at(reader) < at("R.call_tir_inplace(cls.exp_inplace, (x,)"), "{made}");
+        keeps_values(&module, "main", &[&[1.0, 2.0], &[0.5, 0.25]]);
+    }
+}
+
 /// Runs `StaticPlanBlockMemory` on a function `main` with these further attributes and this body. Its parameters are
 /// `x`, a vector of `n` elements, and `c`, a boolean.
 fn planned(attributes: &str, body: &str) -> String {

@@ -1,7 +1,7 @@
 //! The order of the groups and single bindings of a dataflow block, and the outputs of each group.
 
 use super::tir_call;
-use crate::make;
+use crate::{make, walk};
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet};
 use rx_ir::{Attr, BoundValue, Expr, ExprKind, VarBinding};
@@ -55,24 +55,33 @@ struct Reads {
 impl Reads {
     fn of(bindings: &[VarBinding]) -> Reads {
         let at_of: NameMap<usize> = bindings.iter().enumerate().map(|(at, binding)| (binding.variable, at)).collect();
-        let named = bindings.iter().map(|binding| match &binding.value {
-            BoundValue::Expr(value) => value.variables().iter().filter_map(|name| at_of.get(name).copied()).collect(),
-            _ => Vec::new(),
-        });
-        let named = named.collect();
+        let named = |binding: &VarBinding| -> Vec<usize> {
+            walk::used_by(binding).into_iter().filter_map(|name| at_of.get(&name).copied()).collect()
+        };
+        let named = bindings.iter().map(named).collect();
         // All variables that share a value are mapped to one of them.
         let mut same: NameMap<Name> = NameMap::default();
+        // The fields of a tuple and the values that a nested function captures. A use of the variable may use them.
+        let mut held: NameMap<Vec<Name>> = NameMap::default();
         let mut readers: NameMap<Vec<usize>> = NameMap::default();
         let mut overwritten = Vec::new();
         for (at, binding) in bindings.iter().enumerate() {
-            let BoundValue::Expr(value) = &binding.value else { continue };
             let root = |variable: Name| same.get(&variable).copied().unwrap_or(variable);
-            let written: Vec<Name> = written(value).into_iter().map(root).collect();
+            let with_held = |value: Name| std::iter::once(value).chain(held.get(&value).into_iter().flatten().copied());
+            let read: Vec<Name> = walk::used_by(binding).into_iter().map(root).flat_map(with_held).collect();
+            let BoundValue::Expr(value) = &binding.value else {
+                held.insert(binding.variable, read);
+                continue;
+            };
+            let written: Vec<Name> = written(value).into_iter().map(root).flat_map(with_held).collect();
             for value in &written {
                 overwritten.extend(readers.get(value).into_iter().flatten().map(|reader| (*reader, at)));
             }
-            for variable in value.variables() {
-                readers.entry(root(variable)).or_default().push(at);
+            for value in &read {
+                readers.entry(*value).or_default().push(at);
+            }
+            if matches!(value.kind, ExprKind::Tuple(_)) {
+                held.insert(binding.variable, read);
             }
             let alias = match &value.kind {
                 ExprKind::Var(other) => Some(root(*other)),
