@@ -8,7 +8,7 @@
 //!
 //! Requires nothing. Guarantees that calls with effects, and calls that allocate memory, are not merged. A variable of
 //! a dataflow block that is not an output is reused only inside the block. After the block, the first output with a
-//! value represents the value.
+//! value represents the value. A nested function reuses only its own values.
 //!
 //! Reference: TVM `src/relax/transform/eliminate_common_subexpr.cc`.
 
@@ -114,8 +114,11 @@ impl Elimination<'_> {
                 self.scoped(|inner| inner.sequence(&mut branches.otherwise));
             }
             BoundValue::Function(function) => {
-                let function = Arc::make_mut(function);
-                self.scoped(|inner| inner.sequence(&mut function.body));
+                // As in TVM, values of the enclosing function are not reused in a nested one, which cannot use the
+                // variables of a dataflow block.
+                let outer = std::mem::replace(&mut self.seen, vec![FxHashMap::default()]);
+                self.sequence(&mut Arc::make_mut(function).body);
+                self.seen = outer;
             }
         }
     }

@@ -606,3 +606,25 @@ def main(x: T) -> T:
     let rewritten = apply("CallTIRRewrite", read(&module(&main("R.exp(b)", call)))).expect("a module");
     assert!(rx_transform::print(&rewritten).contains("cls.exp_inplace(a)"));
 }
+
+#[test]
+fn nested_function_reuses_its_own_values_only() {
+    let before = "\
+@R.function
+def main(x: T) -> T:
+    with R.dataflow():
+        a: T = R.exp(x)
+        @R.function
+        def inner(b: T) -> T:
+            c: T = R.exp(x)
+            d: T = R.exp(x)
+            s: T = R.add(c, d)
+            return s
+
+        r: T = inner(a)
+        R.output(r)
+    return r
+";
+    let after = before.replace("d: T = R.exp(x)", "d: T = c").replace("R.add(c, d)", "R.add(c, c)");
+    check("EliminateCommonSubexpr", before, &after);
+}
