@@ -15,9 +15,8 @@
 //! with those of the arguments.
 //!
 //! Requires that the function is not recursive and does not call a recursive private function. A call stays, and its
-//! function as well, if the arguments do not determine a symbolic dim of the callee's parameters. In a dataflow block
-//! it also stays if the callee has branches or effects. Functions outside a module class are not removed. Guarantees
-//! the same values and effects.
+//! function as well, if the arguments do not determine a dim of the callee. In a dataflow block it also stays if the
+//! callee has branches, effects, or nested functions that capture variables. Guarantees the same values and effects.
 //!
 //! Reference: TVM `src/relax/transform/inline_functions.cc`.
 
@@ -157,7 +156,7 @@ impl Inlining<'_> {
         let call = value.as_call()?;
         let Callee::Global(called) = call.callee else { return None };
         let callee = self.callees.get(&called)?;
-        if dataflow && !fits_dataflow(&callee.body, self.effects) {
+        if dataflow && !fits_dataflow(callee, self.effects) {
             return None;
         }
         let given: Vec<&Expr> = call.arguments.iter().filter_map(Argument::as_operand).collect();
@@ -193,13 +192,16 @@ impl Inlining<'_> {
     }
 }
 
-/// Whether the bindings of a callee are allowed in a dataflow block.
-fn fits_dataflow(body: &Sequence, effects: &Effects) -> bool {
-    body.blocks.iter().flat_map(|block| &block.bindings).all(|binding| match &binding.value {
+/// Whether the bindings of a callee are allowed in a dataflow block. A nested function there cannot use the variables of
+/// the block.
+fn fits_dataflow(callee: &RelaxFunction, effects: &Effects) -> bool {
+    let mut bindings = callee.body.blocks.iter().flat_map(|block| &block.bindings);
+    let is_allowed = bindings.all(|binding| match &binding.value {
         BoundValue::Expr(value) => !effects.has_effect(value),
         BoundValue::If(_) => false,
         BoundValue::Function(_) => true,
-    })
+    });
+    is_allowed && walk::captured(callee).is_empty()
 }
 
 /// Appends the callee's blocks after the bindings of the open block. If a plain block is open, each dataflow block of

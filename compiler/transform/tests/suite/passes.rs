@@ -628,3 +628,28 @@ def main(x: T) -> T:
     let after = before.replace("d: T = R.exp(x)", "d: T = c").replace("R.add(c, d)", "R.add(c, c)");
     check("EliminateCommonSubexpr", before, &after);
 }
+
+#[test]
+fn function_whose_nested_function_captures_is_not_inlined_in_a_dataflow_block() {
+    let kept = "\
+@R.function(private=True)
+def helper(x: T) -> T:
+    a: T = R.exp(x)
+    @R.function
+    def inner(b: T) -> T:
+        s: T = R.add(a, b)
+        return s
+
+    r: T = inner(x)
+    return r
+
+@R.function
+def main(x: T) -> T:
+    cls = Module
+    with R.dataflow():
+        y: T = cls.helper(x)
+        R.output(y)
+    return y
+";
+    check("InlinePrivateFunctions", kept, kept);
+}
