@@ -191,6 +191,31 @@ fn every_scalar_keeps_its_bits() {
 }
 
 #[test]
+fn printed_nan_keeps_its_bits() {
+    for bits in [0x7fc0_0000u32, 0xffc0_0000, 0x7fc1_2345, 0xffc1_2345] {
+        let scalar = Tensor::from_bytes(rx_base::DType::FLOAT32, &[], &bits.to_le_bytes()).expect("a tensor");
+        let mut module = read(LINEAR);
+        let nan = constant::expression(&scalar, &mut module.constants);
+        for function in module.functions_mut() {
+            rx_transform::walk::each_part_mut(&mut function.body, &mut |expr| {
+                if matches!(expr.kind, ExprKind::Constant(_)) {
+                    *expr = nan.clone();
+                }
+            });
+        }
+        let text = print(&module);
+        let again = read(&text);
+        let mut found = Vec::new();
+        for function in again.functions() {
+            rx_transform::walk::each_part(&function.body, &mut |expr| {
+                found.extend(constant::tensor(expr, &again.constants).map(|tensor| tensor.bytes().to_vec()));
+            });
+        }
+        assert_eq!(found, [bits.to_le_bytes()], "{text}");
+    }
+}
+
+#[test]
 fn tensor_to_shape_of_known_elements_becomes_a_shape() {
     let text = "\
 @I.ir_module
