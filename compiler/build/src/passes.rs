@@ -1,5 +1,6 @@
-//! Prints a module before the first pass and after each pass in one text: the passes of a pipeline, or the steps that
-//! lead to the kernels of a device.
+//! Prints a module before the first pass and after each pass that changes it, in one text. The passes are those of a
+//! pipeline, or the steps that lead to the kernels of a device. For a pass that changes nothing or has no result, the
+//! text contains only a heading that says so.
 
 use crate::listing::{Listing, Part, comment};
 use crate::pipeline::{Pipeline, Unapplied};

@@ -114,8 +114,9 @@ fn is_zero(expr: &Expr) -> bool {
     }
 }
 
-/// Whether every value of dtype `from` is a value of dtype `to`. Returns `false` for casts between integers and floats
-/// and from 4-bit and 8-bit floats to other dtypes, even if they are lossless.
+/// Whether every value of dtype `from` is known to be a value of dtype `to`. Between dtypes of different type codes,
+/// returns `true` only from unsigned to wider signed integers and from `bfloat16` to `float32` and `float64`. Other
+/// lossless casts, for example from `bool`, from small integers to floats, or from 8-bit floats, return `false`.
 fn is_exact(from: DType, to: DType) -> bool {
     use TypeCode::{BFloat, Float, Int, UInt};
     match (from.code, to.code) {

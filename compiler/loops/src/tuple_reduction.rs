@@ -49,7 +49,8 @@ pub struct TupleElement {
     /// The placeholder for the value to combine with it: an iteration's element, or the partial result of other
     /// iterations.
     pub right: VarId,
-    /// The combined value, an expression of the `left` and `right` variables of all parts.
+    /// The part's value after two partial results are combined. This expression may use the variables `left` (of the
+    /// first result) and `right` (of the second) of all parts.
     pub combined: Expr,
     /// The operation that updates the part; `None` if the combiner selects a side.
     pub operation: Option<BinaryOp>,

@@ -1,9 +1,9 @@
-//! Name resolution in prim_funcs: every name is bound before it is used, or known to the file.
+//! Name resolution in prim_funcs: reports each name that is neither bound by an earlier statement nor known to the
+//! file, for example by an import.
 //!
-//! The scopes of TVM's parser end with their blocks. Here a binding is visible in all later statements, as in Python.
-//! A use after the end of the binding block is reported when the function is translated to loops (see
-//! [`reader`](crate::reader)). That translation ignores `T.reads` and `T.writes`, so `scopes` in this module checks
-//! the names in those two.
+//! In TVM's parser, a binding is visible until its block ends. Here it is visible in all later statements, as in
+//! Python. The translation to loops (see [`reader`](crate::reader)) reports the uses after the block, except those in
+//! `T.reads` and `T.writes`, which it ignores. These are reported here (`scopes`).
 //!
 //! The same walk checks calls against signatures (`arity`), the forms of `T` (`forms`), and buffers against scalars
 //! (`kinds`).

@@ -98,7 +98,7 @@ pub enum Scope {
     Global,
     /// Shared memory of a thread block.
     Shared,
-    /// Memory private to a thread: registers, if it is small.
+    /// Memory private to a thread: registers, if it is small and the compiler can resolve its indices.
     Local,
     /// Registers of a warp that its threads use together: an operand of a tensor core.
     Fragment(Fragment),

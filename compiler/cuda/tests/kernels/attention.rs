@@ -19,7 +19,7 @@ enum Seen {
     FromStart,
     /// The keys up to the query's own position, where the last query is at the last key.
     FromEnd,
-    /// The last keys, this many, up to the query's own position, where the last query is at the last key.
+    /// A sliding window: as [`Seen::FromEnd`], but only this many keys, those nearest to the query's own position.
     Window(i64),
     /// All keys for even queries, and none for odd ones. The softmax of this case is 0 for a row without keys.
     NotAll,

@@ -101,7 +101,7 @@ fn softmaxes() -> Vec<Ruled> {
         let case = Case::new(&format!("softmax of {shape:?}, which the call says"), func, &[&shape, &shape]);
         all.push(ruled(case.within(1e-5), &["rows"]));
     }
-    // For one long row a single block would be too slow.
+    // For few rows of 32768 or more elements, one block per row is too slow, so the rule `reduction` splits them.
     let func = softmax(&known(&[1, 40000]), 1, F32);
     let rules = ["reduction", "reduction", "elementwise"];
     all.push(ruled(Case::new("softmax of 40000", func, &[&[1, 40000], &[1, 40000]]).within(1e-4), &rules));

@@ -244,7 +244,8 @@ struct Sunk<'g> {
     groups: &'g [Group],
     /// The buffers whose shape changes from the view's to the one before it.
     changed: Vec<BufferId>,
-    /// Buffers that are loaded at other indices than those of the store, or whose shape is not the view's.
+    /// The buffers of loads that are not moved to the new indices: the load has other indices than the store of its
+    /// nest, or the buffer does not have the view's shape. The rewrite fails if one of these buffers is in `changed`.
     elsewhere: Vec<BufferId>,
     failed: bool,
 }

@@ -5,7 +5,8 @@
 
 use super::value::Value;
 
-/// Members of a scalar: those of `PrimExpr` and of its subclasses (`Add`, `Call`, `IntImm`, `BufferLoad`, …).
+/// Members of a scalar: those of `PrimExpr`, of its subclasses (`Add`, `Call`, `IntImm`, `BufferLoad`, …), and of
+/// `IterVar`, which is not a subclass.
 #[rustfmt::skip]
 const OF_SCALARS: &[&str] = &[
     "a", "args", "astype", "attrs", "b", "base", "body", "buffer", "condition", "dom", "dtype", "equal", "expr_ty",

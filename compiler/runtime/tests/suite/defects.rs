@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The value of every symbol for random arguments, and for zeros: some programs need more rows.
 const EXTENTS: [i64; 2] = [3, 64];
 
-/// The maximal number of loop iterations on the interpreter and on simulated CUDA: a few hundred times fewer than the
-/// largest convolutions need, which only the CPU runs.
+/// The maximal number of loop iterations on the interpreter and on simulated CUDA in
+/// [`correct_programs_agree_on_all_devices`]. The largest convolutions need a few hundred times as many, so that test
+/// compares no other device with the CPU for them; [`large_correct_programs_agree_on_all_devices`] does.
 const MOST_ITERATIONS: u64 = 1 << 24;
 
 /// A program of the corpus: its name, its text, and the kind of its defect, `-` if it is correct.

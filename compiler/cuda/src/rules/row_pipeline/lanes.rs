@@ -67,7 +67,8 @@ impl Lanes {
         if self.is_of_rows { 1 } else { self.width }
     }
 
-    /// Returns the first element of a vector as C text. `group` is the vector's number, as C text that may be a sum.
+    /// Returns the index in the row of the first element of a vector, as C text: the vector's number times
+    /// [`Lanes::neighbours`]. `group` is the number, as C text that may be a sum.
     pub(in crate::rules) fn first(&self, group: String) -> String {
         match self.neighbours() {
             1 => group,

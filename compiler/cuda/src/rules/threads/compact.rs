@@ -57,8 +57,8 @@ pub(super) fn shared_bytes(buffers: &[PrivateOrShared]) -> i64 {
     offsets(buffers).1
 }
 
-/// Limit of iterations up to which loops that index a private buffer are unrolled, so that the buffer can be in
-/// registers.
+/// The maximal constant extent of a loop that is unrolled because it indexes a private buffer. Unrolling allows the
+/// buffer to be in registers.
 pub(super) const UNROLLED: i64 = 16;
 
 /// Limit of the size of a thread's buffer, in bytes.

@@ -40,7 +40,8 @@ pub(super) fn of(
     Ok(Node::Seq(nodes.collect::<Result<_, _>>()?))
 }
 
-/// The builder of a tree; it adds variables to the function.
+/// The builder of the [`Node`] tree of consecutive statements. It adds the variables that nodes need to the function,
+/// for example for the partial results of a cross-thread reduction.
 struct Builder<'f> {
     func: &'f mut PrimFunc,
     launch: &'f Launch,

@@ -13,7 +13,7 @@ use rx_ir::{Block, BoundValue, Callee, Expr, ExprKind, Pool, RelaxFunction, Sequ
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A block of memory that tensors share.
+/// A block of memory for one tensor, or for several tensors, one after the other.
 pub(super) struct Storage {
     /// The size in bytes.
     pub(super) bytes: Dim,

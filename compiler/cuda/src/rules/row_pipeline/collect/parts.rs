@@ -108,7 +108,8 @@ pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>,
     stores.into_iter().map(part).collect()
 }
 
-/// Collects a body's stores in order, each with the let values between the store before it and this one.
+/// Appends the stores of a body to `stores`, in order. Each comes with the let values that the body binds after the
+/// previous store and before this one; `named` holds those since the last store.
 fn named_stores<'s>(
     body: &'s Stmt,
     named: &mut Vec<(VarId, Expr)>,
