@@ -46,7 +46,8 @@ impl<'w> Passes<'w> {
         passes
     }
 
-    /// Appends the result of each step from a Relax function of the module to the kernels of a device.
+    /// Lowers the Relax function `entry` to kernels of a device, and appends the module after each step of the
+    /// lowering. If the function cannot be lowered or a step has no result, the last entry has the reason.
     pub fn lower(&mut self, pipeline: &mut Pipeline, entry: Name, device: &Device) {
         let mut before = pipeline.text().to_owned();
         let lowered = pipeline.lower(entry, device, &mut |step, pipeline, applied| {

@@ -41,9 +41,9 @@ pub struct CudaSource {
 pub struct Choice {
     /// The index of the function.
     pub function: usize,
-    /// The names of the TIR blocks in the statements.
+    /// The names of the TIR blocks in the statements that the rule took.
     pub blocks: Vec<String>,
-    /// The name of the rule that took them ([`crate::rules`]).
+    /// The name of the rule that took these statements ([`crate::rules`]).
     pub rule: &'static str,
     /// The names of the kernels that the rule made of the statements.
     pub kernels: Vec<String>,

@@ -20,8 +20,8 @@ pub struct LaunchSize {
 
 impl KernelInfo {
     /// Returns the size of the launch in the first iteration of the host loops, for values of the function's scalars
-    /// and symbols. Returns `None` if an expression of the launch has no value; the work is evaluated only if the
-    /// kernel is launched.
+    /// and symbols. Returns `None` if an expression of the host loops, the guard or the grid cannot be evaluated, or if
+    /// the kernel is launched and its work cannot be evaluated.
     pub fn launch_size(&self, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<LaunchSize> {
         let mut host_loops: FxHashMap<VarId, i64> = FxHashMap::default();
         let mut is_launched = true;

@@ -137,7 +137,8 @@ impl SlidingWindow {
         Ok(sliding)
     }
 
-    /// Whether any windows overlap.
+    /// Whether, for any [`WindowIndex`] of the reduction, the next window begins at or before the last position of a
+    /// window. With a dilation the two windows may still share no element: for example, the positions 0, 2 and 1, 3.
     pub fn overlaps(&mut self) -> bool {
         let (value, taps) = (self.reduction.value.clone(), self.taps.clone());
         self.window_indices_in(&value).iter().any(|slide| slide.overlaps(&taps))

@@ -217,9 +217,10 @@ fn is_free_in_order(op: BinaryOp, dtype: DType) -> bool {
     }
 }
 
-/// Replaces the iteration's elements by the right placeholders in the conditions of choices. Returns `None` if a
-/// condition is not made of comparisons of the sides of a chosen element ([`is_chosen`]), or if an iteration's element
-/// depends on the accumulated values.
+/// Replaces each part's `element` by its placeholder `right` in the conditions of choices. For example, `x[i, k] > b0`
+/// becomes `b1 > b0`. Afterwards a condition may only consist of comparisons, each of the placeholders of one part that
+/// is a choice, a minimum or a maximum ([`is_chosen`]). Returns `None` if one does not, or if an `element` contains a
+/// `left`.
 fn compare_with_right(func: &PrimFunc, parts: &mut [TupleElement]) -> Option<()> {
     let known: Vec<(VarId, VarId, Expr, bool)> =
         parts.iter().map(|part| (part.left, part.right, part.element.clone(), is_chosen(part))).collect();

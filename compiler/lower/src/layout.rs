@@ -138,8 +138,9 @@ fn apply(at: usize, groups: &[Group], registers: &Registers, program: &mut Progr
     program.procedures[at] = procedure;
 }
 
-/// Replaces the kernels of the instructions, in the order of [`Registers::uses`], the inputs that have transposed
-/// copies, and the shapes of outputs with a new layout.
+/// Rewrites the kernel calls: each gets the next of `kernels`, which are in the order of [`Registers::uses`]. An input
+/// that has a transposed copy (`copies`) is replaced by it, and the shape of an output with a new layout (`orders`) is
+/// permuted.
 fn rewrite_code(
     code: &mut [Instruction],
     kernels: &mut dyn Iterator<Item = KernelId>,

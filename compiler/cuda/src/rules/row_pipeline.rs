@@ -94,9 +94,9 @@ pub(super) struct Stage {
     pub(super) kind: Kind,
     /// The element of a buffer that the value is stored to, if it is stored.
     pub(super) target: Target,
-    /// The value of one element (for a reduction or scan, the value that is combined), over the axes, the variables of
-    /// [`Stages::reads`] and those of earlier stages. It contains loads only of elements that are read under a
-    /// condition, or at an index that a stage computes.
+    /// The value of one element; for a reduction or scan, the value that is combined. Its variables are the axes, the
+    /// function's scalars, the elements that are loaded unconditionally ([`Stages::reads`]), and the values of earlier
+    /// stages. Only an element that is read under a condition, or at an index that a stage computes, remains a load.
     pub(super) value: Expr,
     /// The variable by which other stages use the value.
     pub(super) var: VarId,

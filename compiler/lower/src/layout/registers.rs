@@ -179,8 +179,8 @@ impl Found<'_> {
         }
     }
 
-    /// Records the shapes of steady inputs, as the kernel declares them. An input with a symbolic or a second shape is
-    /// not steady.
+    /// Records the shapes of the inputs that may be steady, as the kernel declares them. An input becomes
+    /// [`Steady::No`] if its shape is symbolic, or differs from the one that an earlier kernel declares.
     fn read_shapes(&mut self, inputs: &[Register], func: &PrimFunc) {
         for (register, buffer) in inputs.iter().zip(func.buffer_params()) {
             let at = register.0 as usize;

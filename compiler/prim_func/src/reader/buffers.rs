@@ -270,8 +270,9 @@ impl Reader<'_> {
         Ok(Value::Buffer(Rc::new(View { shape, dtype, source: Source::Flat { of, offset, strides } })))
     }
 
-    /// Reads `T.decl_buffer(…)` or `T.Buffer(…)` in a body: a view of the memory `data`, the buffer of a handle, or
-    /// without `data` a new buffer.
+    /// Reads `T.decl_buffer(…)` or `T.Buffer(…)` in a body. If the argument `data` is a buffer or a pointer, the result
+    /// is a view of its memory. If `data` is a handle without a buffer, the call declares the handle's buffer; if the
+    /// handle has a buffer, the result is a view of it. Without `data` the result is a new buffer.
     pub(super) fn decl_buffer(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         let arguments: Vec<&Argument> = arguments.iter().collect();
         let mut declared = self.declaration(at, &arguments)?;

@@ -11,7 +11,8 @@ use rx_tensor::{Tensor, compare, random};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The value of every symbol for random arguments, and for zeros: some programs need more rows.
+/// The values of the symbols in the shapes of arguments: every symbol is 3 for random arguments, and 64 for zeros,
+/// since some programs need more than 3 rows.
 const EXTENTS: [i64; 2] = [3, 64];
 
 /// The maximal number of loop iterations on the interpreter and on simulated CUDA in

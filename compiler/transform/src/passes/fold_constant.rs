@@ -223,7 +223,9 @@ impl Folding {
         }
     }
 
-    /// Returns the function that `R.call_tir` calls, if all arguments are tensor constants and there are no `tir_vars`.
+    /// Returns the function of the module that `R.call_tir` calls. Returns `None` if an argument is not a tensor
+    /// constant with known elements, if there are `tir_vars`, or if the callee is a Relax function or is not in the
+    /// module.
     fn kernel(&self, call: &rx_ir::Call) -> Option<Item<rx_tir::PrimFunc>> {
         let schema = rx_ops::find(name("call_tir"))?;
         let ExprKind::Global(callee) = schema.operand(call, "gvar")?.kind else { return None };

@@ -42,8 +42,9 @@ impl<'p> Places<'p> {
         Ok(())
     }
 
-    /// Names the batch's loops with the block's values for the following text. A loop that is split between batch and
-    /// rows gets the first value of its group.
+    /// Names the variables of the batch's loops for the text that is emitted next: each gets the name of the C variable
+    /// that [`Places::batch`] declares, which has the block's value. For a loop that is split between batch and rows,
+    /// this is the first value of its group.
     pub(super) fn at_batch(&self, kernel: &mut Kernel<'_>) {
         for (split, name) in self.problem.batch.iter().zip(&self.batch) {
             kernel.name_var(split.var, name, true);

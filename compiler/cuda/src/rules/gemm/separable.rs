@@ -117,7 +117,8 @@ impl SeparableAddress {
         let mut steps = step(&place.row).map(|step| vec![step]);
         let mut ranges = Vec::new();
         while let Some((parts, dim)) = both.pop() {
-            // `dim >= 0` and `other >= 0` whose sum is uniform are the two ends of one range.
+            // If `dim + other` depends on neither rows nor K, the conditions `dim >= 0` and `other >= 0` are the bounds
+            // of one range: `0 <= dim <= dim + other`.
             let opposite = both.iter().position(|(_, other)| splitter.is_uniform(&(&dim + other)));
             let (mut parts, mut end) = (parts, None);
             if let Some(at) = opposite {

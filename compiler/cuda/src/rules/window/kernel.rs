@@ -119,8 +119,9 @@ impl Problem {
     }
 }
 
-/// Returns the brackets of an array, with extents or indices. `axes` has for each dimension this text and its extent;
-/// dimensions of one element are left out. For example, extents 1, 4, 8 give `[4][8]`.
+/// Returns the brackets after the name of a C array, in its declaration or at an access. Each pair of `axes` is a
+/// dimension: the text between its brackets, which is its extent or an index, and its extent. Dimensions of extent 1
+/// are left out. For example, `("0", 1), ("i", 4), ("v", 8)` gives `[i][v]`.
 fn array(axes: &[(String, i64)]) -> String {
     axes.iter().filter(|(_, count)| *count > 1).map(|(text, _)| format!("[{text}]")).collect()
 }
@@ -276,7 +277,8 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Emits the update of all accumulators at one tap. `of_output` returns the text of the value that an output reads.
+    /// Emits the update of all of the thread's accumulators at one tap: with the values there, multiplied by the weight
+    /// if there is one. `of_output` maps the counter of an output, for example `i`, to the text of its value.
     fn update(&self, kernel: &mut Kernel<'_>, sums: &str, of_output: &dyn Fn(&str) -> String) -> Result<(), String> {
         let problem = self.problem;
         let [sum, value, weight] = problem.values;
