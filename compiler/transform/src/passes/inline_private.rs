@@ -15,8 +15,9 @@
 //! with those of the arguments.
 //!
 //! Requires that the function is not recursive and does not call a recursive private function. A call stays, and its
-//! function as well, if the arguments do not determine a dim of the callee. In a dataflow block it also stays if the
-//! callee has branches, effects, or nested functions that capture variables. Guarantees the same values and effects.
+//! function as well, if the arguments do not determine a symbolic dim of the callee's parameters. In a dataflow block
+//! it also stays if the callee has branches, effects, or nested functions that capture variables. Functions outside a
+//! module class are not removed. Guarantees the same values and effects.
 //!
 //! Reference: TVM `src/relax/transform/inline_functions.cc`.
 
