@@ -79,13 +79,13 @@ pub fn expression(tensor: &Tensor, constants: &mut Constants) -> Expr {
 }
 
 /// Converts a tensor of rank 0 to a literal that reads back as the same bits; `None` for another rank, or if no literal
-/// does. A NaN with other bits than `float("nan")` and `float("-nan")` has no literal.
+/// does. A NaN with other bits than `float("nan")` has no literal.
 fn scalar(tensor: &Tensor) -> Option<Literal> {
     if !tensor.shape().is_empty() {
         return None;
     }
     let literal = literals(tensor)?.pop()?;
-    if matches!(literal, Literal::Float(value) if value.is_nan() && value.abs().to_bits() != f64::NAN.to_bits()) {
+    if matches!(literal, Literal::Float(value) if value.is_nan() && value.to_bits() != f64::NAN.to_bits()) {
         return None;
     }
     let again = of_literal(&literal, tensor.dtype()).ok()?;

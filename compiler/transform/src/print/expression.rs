@@ -61,7 +61,6 @@ fn constant(value: &str, info: &StructInfo) -> String {
 fn literal(value: &Literal) -> String {
     match value {
         Literal::Int(value) => value.to_string(),
-        Literal::Float(value) if value.is_nan() && value.is_sign_negative() => "float(\"-nan\")".to_owned(),
         Literal::Float(value) => float(*value),
         Literal::Bool(value) => python_bool(*value).to_owned(),
     }
