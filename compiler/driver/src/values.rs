@@ -17,7 +17,7 @@ use rx_ir::{Function, StructInfo};
 use rx_lower::Program;
 use rx_runtime::cpu::Cpu;
 use rx_runtime::interp::Interpreter;
-use rx_runtime::{Backend, Executor};
+use rx_runtime::{Backend, Executor, Limits};
 use rx_syntax::document::FunctionKind;
 use rx_tensor::{Tensor, compare};
 use rx_transform::Bound;
@@ -26,9 +26,15 @@ use std::sync::Arc;
 
 /// The maximum number of arithmetic operations for the interpreter. Above it, interpretation takes longer than
 /// compilation. Each function is run twice for every pass of a pipeline.
-const INTERPRETED: i64 = 1_000_000;
+const INTERPRETED: u64 = 1_000_000;
 /// The maximum number of arithmetic operations of a function that is run at all.
-const MOST_OPERATIONS: i64 = 100_000_000_000;
+const MOST_OPERATIONS: u64 = 100_000_000_000;
+
+/// The maximum number of iterations and instructions of a function before a pass. A recursion may not end on the drawn
+/// arguments. Moves of data, which are no operations, are iterations as well.
+fn most_iterations(operations: u64) -> u64 {
+    if operations <= INTERPRETED { 10 * INTERPRETED } else { 100 * INTERPRETED + 16 * operations }
+}
 
 /// The relative and absolute tolerance for floats: `NARROW` if one of the two programs computes with floats of 16 bits
 /// or fewer, otherwise `WIDE`.
@@ -179,17 +185,20 @@ impl<'w> Comparison<'w> {
         let drawing = Drawing { seed: self.seed, symbols };
         let files = [self.old.file, self.new.file];
         let work = files.into_iter().filter_map(|file| file.operations(self.name, symbols)).max();
-        let work = work.filter(|work| *work <= MOST_OPERATIONS);
+        let work = work.and_then(|work| u64::try_from(work).ok()).filter(|work| *work <= MOST_OPERATIONS);
         let work = work.ok_or(Unable::Never("it computes too much, or how much is not known".to_owned()))?;
         let draw = || arguments(&self.old.function, params, self.bound, &drawing, open, integers);
         let given = draw().map_err(Unable::SoFar)?;
         // Each function gets from `symbols` the values of its own parameters' symbols, and reads those that are not in
         // `symbols` from its arguments.
-        let left = self.old.run(given, symbols, work).map_err(Unable::SoFar)?;
+        let most = most_iterations(work);
+        let left = self.old.run(given, symbols, work, most).map_err(Unable::SoFar)?;
         // The same seed gives the same arguments.
         let given = draw().map_err(Unable::SoFar)?;
         let kept = given.into_iter().zip(params).filter(|(_, (param, _))| !self.bound.contains_key(param));
-        Ok(match self.new.run(kept.map(|(input, _)| input).collect(), symbols, work) {
+        // A pass may make more instructions, but not many times more.
+        let most = most.saturating_mul(4);
+        Ok(match self.new.run(kept.map(|(input, _)| input).collect(), symbols, work, most) {
             Ok(right) => agreement(&left, &right, is_narrow(&self.old.program) || is_narrow(&self.new.program)),
             Err(why) => Verdict::Differs(format!("after the pass it fails: {why}")),
         })
@@ -206,14 +215,14 @@ enum Unable {
 
 impl Side<'_> {
     /// Runs the function. If it takes prepared weights, `given` contains raw ones, which are prepared first.
-    fn run(&self, given: Vec<Input>, symbols: &NameMap<i64>, work: i64) -> Result<Vec<Tensor>, String> {
+    fn run(&self, given: Vec<Input>, symbols: &NameMap<i64>, work: u64, most: u64) -> Result<Vec<Tensor>, String> {
         let own = own_symbols(&self.function, symbols);
         match &self.preparing {
-            None => self.file.run(&self.program, &given, &own, work),
+            None => self.file.run(&self.program, &given, &own, (work, most)),
             Some(preparing) => {
-                let prepared = preparing.prepared(self.file, given, &self.function, work);
+                let prepared = preparing.prepared(self.file, given, &self.function, (work, most));
                 let prepared = prepared.map_err(|why| format!("its weights cannot be prepared: {why}"))?;
-                self.file.run(&self.program, &prepared, &own, work)
+                self.file.run(&self.program, &prepared, &own, (work, most))
             }
         }
     }
@@ -231,13 +240,15 @@ struct Preparing {
 }
 
 /// Returns the weight transforms of a function before and after a pass, if the pass changed the function and they
-/// differ: only one side takes prepared weights, or the two sides prepare them differently.
+/// differ: only one side takes prepared weights, or the two sides prepare them differently. A transform that the pass
+/// has added takes the old function's parameters, whether those were prepared or not.
 fn prepares(before: File<'_>, after: File<'_>, old: &Function, new: &Function) -> (Option<Name>, Option<Name>) {
     if is_unchanged(before, after, new.name) {
         return (None, None);
     }
     match (transform_of(before, old), transform_of(after, new)) {
         (Some(old), Some(new)) if old == new && is_unchanged(before, after, old) => (None, None),
+        (_, Some(new)) if before.function(new).is_none() => (None, Some(new)),
         found => found,
     }
 }
@@ -288,16 +299,28 @@ impl Preparing {
         file: File<'_>,
         mut arguments: Vec<Input>,
         new: &Function,
-        work: i64,
+        budget: (u64, u64),
     ) -> Result<Vec<Input>, String> {
         let raw = Input::Tuple(arguments.split_off(self.inputs.min(arguments.len())));
-        let weights = file.run(&self.program, &[raw], &NameMap::default(), work)?;
-        let wanted = new.params.len().saturating_sub(self.inputs);
-        if weights.len() != wanted {
-            return Err(format!("`{}` gives {} tensors, {wanted} are taken", self.transform, weights.len()));
+        let mut weights = file.run(&self.program, &[raw], &NameMap::default(), budget)?.into_iter();
+        let given = weights.len();
+        for (_, ty) in new.params.iter().skip(self.inputs) {
+            let weight = grouped(ty, &mut weights);
+            let few = || format!("`{}` gives {given} tensors, more are taken", self.transform);
+            arguments.push(weight.ok_or_else(few)?);
         }
-        arguments.extend(weights.into_iter().map(Input::Tensor));
-        Ok(arguments)
+        match weights.len() {
+            0 => Ok(arguments),
+            more => Err(format!("`{}` gives {given} tensors, {} are taken", self.transform, given - more)),
+        }
+    }
+}
+
+/// Takes the tensors of a value of type `ty`: one, or those of a tuple's fields. Returns `None` if there are too few.
+fn grouped(ty: &StructInfo, tensors: &mut impl Iterator<Item = Tensor>) -> Option<Input> {
+    match ty.as_tuple() {
+        Some(fields) => fields.iter().map(|field| grouped(field, tensors)).collect::<Option<_>>().map(Input::Tuple),
+        None => tensors.next().map(Input::Tensor),
     }
 }
 
@@ -324,17 +347,18 @@ impl File<'_> {
         stats.total.operations.substitute(&value).as_constant()
     }
 
+    /// Runs a function that makes about `work` operations and at most `most` iterations and instructions.
     fn run(
         &self,
         program: &Program,
         arguments: &[Input],
         symbols: &NameMap<i64>,
-        work: i64,
+        (work, most): (u64, u64),
     ) -> Result<Vec<Tensor>, String> {
         let constants = constants(self.workspace, self.file, program, &GivenConstants::new())?;
         match work <= INTERPRETED {
-            true => run_on(Interpreter::default(), program, &constants, arguments, symbols),
-            false => run_on(Cpu::default(), program, &constants, arguments, symbols),
+            true => run_on(Interpreter::default(), program, &constants, arguments, symbols, most),
+            false => run_on(Cpu::default(), program, &constants, arguments, symbols, most),
         }
     }
 }
@@ -345,9 +369,11 @@ fn run_on<B: Backend>(
     constants: &[Tensor],
     arguments: &[Input],
     symbols: &NameMap<i64>,
+    most: u64,
 ) -> Result<Vec<Tensor>, String> {
     let mut executor =
         Executor::new(Arc::new(program.clone()), backend, constants, &mut |_| ()).map_err(|error| error.to_string())?;
+    executor.limit(Limits { iterations: Some(most), bytes: None });
     let uploaded: Result<Vec<_>, _> = arguments.iter().map(|argument| argument.upload(&mut executor)).collect();
     let result = uploaded.and_then(|arguments| executor.run(arguments, symbols));
     let output = result.and_then(|result| executor.download(&result));

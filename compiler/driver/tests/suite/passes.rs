@@ -331,3 +331,20 @@ fn a_function_that_gives_something_else_is_found() {
     let title = found.first().map(|(_, verdict)| format!("{verdict:?}")).unwrap_or_default();
     assert!(title.starts_with("Differs(\"output 0: ") && title.contains("the worst at ["), "{title}");
 }
+
+#[test]
+fn function_that_does_not_end_is_not_compared() {
+    let endless = "\
+@R.function
+def step(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):
+    y = R.add(x, R.const(0, \"float32\"))
+    if R.const(True, \"bool\"):
+        out = step(y)
+    else:
+        out = y
+    return out
+";
+    let found = verdicts(endless, &parse("FoldConstant").expect("a pass")).expect("a module");
+    let Verdict::NotRun(why) = &found[0].1 else { panic!("{found:?}") };
+    assert!(why.contains("iterations"), "{why}");
+}
