@@ -95,6 +95,8 @@ pub(crate) struct Emitter<'e> {
     /// Start and extent of every loop in the nests, by its variable.
     ranges: Vec<Option<(Expr, Expr)>>,
     depth: u32,
+    /// The number of loops around the current statement whose iterations are counted while they run.
+    counted: u32,
     site: Site,
     pub(crate) checks: Vec<Check>,
     /// Whether the host has fused multiply-add.
@@ -131,6 +133,7 @@ impl<'e> Emitter<'e> {
             lane: None,
             ranges: loop_ranges(func, steps),
             depth: 0,
+            counted: 0,
             site: Site { origin: None, operator: func.name },
             checks: Vec::new(),
             fused,

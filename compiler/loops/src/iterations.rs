@@ -5,8 +5,8 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 /// The number of loop iterations that a function executes, as an expression over its scalars and symbols.
 ///
 /// A loop whose extent is only known during the run (see [`is_host_computable`]), and each `while`, counts as one
-/// iteration here. The CPU back end counts all iterations of such a loop while it runs, so its total is too large by
-/// this one, and a limit may end a run that much too early.
+/// iteration here. While it runs, the CPU back end counts all iterations of such a loop, each with the loops inside it
+/// ([`constant_iterations`]); its total is thus too large by the iteration that is counted here.
 #[derive(Clone, Debug)]
 pub struct IterationCount(Tally);
 
@@ -65,6 +65,14 @@ impl Tally {
             sum.saturating_add(extent.unwrap_or(0).saturating_mul(inside.count(value_of)))
         })
     }
+}
+
+/// Returns the number of iterations of the loops in `stmt`, without those of loops whose extent is no constant, and
+/// without the loops inside these. Each `while` counts as one iteration.
+pub fn constant_iterations(func: &PrimFunc, stmt: &Stmt) -> u64 {
+    let mut tally = Tally::default();
+    tally.add(func, stmt, 1);
+    tally.constant
 }
 
 /// Whether an extent is host-computable: a function of the function's scalars and symbols alone, without loads and

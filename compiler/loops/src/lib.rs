@@ -68,7 +68,7 @@ pub use gemm::{BatchAxis, Gemm, Matrix, Scheduled, Step};
 pub use guards::{GuardCount, guards};
 pub use independent::are_independent;
 pub use inline::{inline, inline_all};
-pub use iterations::{IterationCount, is_host_computable};
+pub use iterations::{IterationCount, constant_iterations, is_host_computable};
 pub use multiples::Multiples;
 pub use nests::{schedule, schedule_unguarded};
 pub use phases::{Phased, by_phases};

@@ -50,16 +50,19 @@ impl Emitter<'_> {
                 Ok(())
             }
             Stmt::While { condition, body } => {
-                let [head, round, exit] = [(); 3].map(|()| self.builder.create_block());
+                let [head, inside, exit] = [(); 3].map(|()| self.builder.create_block());
                 self.jump(head, &[]);
                 self.builder.switch_to_block(head);
                 let condition = self.condition(condition)?;
-                self.builder.ins().brif(condition, round, &[], exit, &[]);
-                self.begin(round);
-                let one = self.builder.ins().iconst(types::I64, 1);
-                self.take_iterations(one);
+                self.builder.ins().brif(condition, inside, &[], exit, &[]);
+                self.begin(inside);
+                let iterations = self.iterations_of_one(body);
+                let iterations = self.builder.ins().iconst(types::I64, iterations);
+                self.take_iterations(iterations);
                 self.depth += 1;
+                self.counted += 1;
                 self.stmt(body)?;
+                self.counted -= 1;
                 self.depth -= 1;
                 self.jump(head, &[]);
                 self.builder.seal_block(head);
@@ -89,17 +92,36 @@ impl Emitter<'_> {
         let split = if plan.is_none() { self.split(stmt) } else { None };
         let start = self.index(start)?;
         let count = self.index(extent)?;
-        if !rx_loops::is_host_computable(self.func, extent) {
-            let zero = self.builder.ins().iconst(types::I64, 0);
-            let emit_loop = self.builder.ins().smax(count, zero);
-            self.take_iterations(emit_loop);
+        let is_known = rx_loops::is_host_computable(self.func, extent);
+        let is_counted = extent.as_int().is_none() && (self.counted > 0 || !is_known);
+        if is_counted {
+            self.take_iterations_of(count, body);
         }
         let end = self.builder.ins().iadd(start, count);
+        self.counted += u32::from(is_counted);
         match (plan, split) {
-            (Some(plan), _) => self.in_lanes(looped, looped.extent.as_int(), start, end, plan).map(drop),
-            (None, Some(split)) => self.in_parts(looped, start, end, &split),
-            (None, None) => self.emit_loop(looped, start, end, None).map(drop),
+            (Some(plan), _) => self.in_lanes(looped, looped.extent.as_int(), start, end, plan).map(drop)?,
+            (None, Some(split)) => self.in_parts(looped, start, end, &split)?,
+            (None, None) => self.emit_loop(looped, start, end, None).map(drop)?,
         }
+        self.counted -= u32::from(is_counted);
+        Ok(())
+    }
+
+    /// Returns the number of iterations that one iteration of a loop with this body counts as: itself, and the
+    /// iterations of the loops with constant extents inside it.
+    fn iterations_of_one(&self, body: &Stmt) -> i64 {
+        i64::try_from(rx_loops::constant_iterations(self.func, body)).unwrap_or(i64::MAX).saturating_add(1)
+    }
+
+    /// Takes `count` iterations of a loop with this body from the limit; a product above `i64::MAX` counts as less.
+    fn take_iterations_of(&mut self, count: Value, body: &Stmt) {
+        let of_one = self.iterations_of_one(body);
+        let [zero, most] = [0, i64::MAX / of_one].map(|bound| self.builder.ins().iconst(types::I64, bound));
+        let count = self.builder.ins().smax(count, zero);
+        let count = self.builder.ins().smin(count, most);
+        let iterations = self.builder.ins().imul_imm_s(count, of_one);
+        self.take_iterations(iterations);
     }
 
     /// Emits a split loop: the iterations in which the conditions are known to hold, and those before and after.

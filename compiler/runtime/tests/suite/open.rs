@@ -172,6 +172,24 @@ def main(x: R.Tensor((4,), "float32")):
 }
 
 #[test]
+fn loops_inside_a_while_count_each_time() {
+    // 200 iterations of the `while`, each with 1,000 iterations of the inner loop.
+    ends(&Text::module(
+        r#"@T.prim_func(private=True)
+def nested(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+    y[0] = T.float32(0)
+    while y[0] < T.float32(200):
+        for i in range(1000):
+            y[1] = x[i % 4]
+        y[0] = y[0] + x[0]
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    y = R.call_tir(Module.nested, (x,), out_ty=R.Tensor((4,), "float32"))
+    return y"#,
+    ));
+}
+
+#[test]
 fn a_recursion_that_branches_is_ended() {
     ends(&Text::module(
         r#"@R.function
