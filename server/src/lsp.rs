@@ -57,6 +57,10 @@ pub struct Profile {
     pub writing: Writing,
 }
 
+/// The command of VS Code that opens signature help. A client names it in its experimental capability
+/// `commands.commands`, as for rust-analyzer, if it has it.
+pub const PARAMETER_HINTS: &str = "editor.action.triggerParameterHints";
+
 /// The client's capabilities for code actions, inlay hints, completions and signature help.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writing {
@@ -72,6 +76,8 @@ pub struct Writing {
     pub apply: bool,
     /// Whether a completion may be a snippet with placeholders.
     pub snippets: bool,
+    /// Whether the client can execute [`PARAMETER_HINTS`] after a completion.
+    pub parameter_hints: bool,
     /// Whether the documentation of a completion may be computed by `completionItem/resolve`.
     pub late_docs: bool,
     /// Whether a completion may have the tag `Deprecated`.

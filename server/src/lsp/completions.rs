@@ -1,6 +1,6 @@
 //! Completions and signature help.
 
-use super::{Point, Uri, to_proto};
+use super::{PARAMETER_HINTS, Point, Uri, to_proto};
 use crate::reads::Subject;
 use rx_ide::{Completion, CompletionKind, Subject as Of};
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,15 @@ fn item(subject: &Subject<'_>, at: Point, rank: usize, completion: Completion) -
         Some(late) => (None, doc(subject, &late)),
         None => (None, None),
     };
+    // The first placeholder of the snippet is an argument.
+    let is_call = completion.snippet && completion.insert.contains("(${1:");
+    let command = || proto::Command {
+        title: "Show the signature".to_owned(),
+        command: PARAMETER_HINTS.to_owned(),
+        arguments: None,
+    };
     proto::CompletionItem {
+        command: (is_call && writing.parameter_hints).then(command),
         kind: Some(kind(completion.kind)),
         detail: Some(completion.detail).filter(|detail| !detail.is_empty()),
         sort_text: Some(format!("{:02}{rank:05}", completion.group)),

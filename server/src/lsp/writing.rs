@@ -1,7 +1,7 @@
 //! Capabilities for code actions, inlay hints, completions, signature help, formatting, code lenses and commands: the
 //! client's, and the server's that depend on them.
 
-use super::{Profile, Writing, actions};
+use super::{PARAMETER_HINTS, Profile, Writing, actions};
 use crate::commands;
 use crate::run::{COMMAND, stage};
 use tower_lsp::ls_types::{self as proto, ClientCapabilities, MarkupKind};
@@ -25,6 +25,7 @@ pub fn taken(capabilities: &ClientCapabilities) -> Writing {
     let resolved = action.and_then(|it| it.resolve_support.as_ref()).map(|it| &*it.properties);
     let params = signature.and_then(|it| it.parameter_information.as_ref());
     let tags = item.and_then(|it| it.tag_support.as_ref());
+    let commands = capabilities.experimental.as_ref().and_then(|it| it.get("commands")?.get("commands")?.as_array());
     Writing {
         actions: action.is_some_and(|it| it.code_action_literal_support.is_some()),
         late_actions: has(resolved, "edit") && says(action.and_then(|it| it.data_support)),
@@ -32,6 +33,7 @@ pub fn taken(capabilities: &ClientCapabilities) -> Writing {
         versioned: says(workspace.and_then(|it| it.workspace_edit.as_ref()?.document_changes)),
         apply: says(workspace.and_then(|it| it.apply_edit)),
         snippets: says(item.and_then(|it| it.snippet_support)),
+        parameter_hints: commands.is_some_and(|commands| commands.iter().any(|command| command == PARAMETER_HINTS)),
         late_docs: has(item.and_then(|it| it.resolve_support.as_ref()).map(|it| &*it.properties), "documentation"),
         deprecated: tags.is_some_and(|tags| tags.value_set.contains(&proto::CompletionItemTag::DEPRECATED)),
         markdown_docs: markdown(item.and_then(|it| it.documentation_format.as_deref())),
@@ -63,7 +65,7 @@ pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
         })));
     capabilities.completion_provider = Some(proto::CompletionOptions {
         resolve_provider: writing.late_docs.then_some(true),
-        trigger_characters: Some([".", "(", ",", "\"", "="].map(str::to_owned).to_vec()),
+        trigger_characters: Some([".", "(", ",", "\"", "=", "@"].map(str::to_owned).to_vec()),
         ..Default::default()
     });
     capabilities.signature_help_provider = Some(proto::SignatureHelpOptions {

@@ -178,6 +178,23 @@ fn completions_and_signatures_are_offered_and_documented() {
 }
 
 #[test]
+fn accepted_operator_opens_signature_help_where_the_client_can() {
+    let text = NET.replace("R.nn.relo(é)", "R.nn.");
+    for can in [true, false] {
+        let commands: &[&str] = if can { &["editor.action.triggerParameterHints"] } else { &[] };
+        let mut client = start(json!({
+            "textDocument": {"completion": {"completionItem": {"snippetSupport": true}}},
+            "experimental": {"commands": {"commands": commands}},
+        }));
+        open(&mut client, &text);
+        let list = client.request("textDocument/completion", at(4, 13)).expect("a list");
+        let relu = list["items"].as_array().expect("items").iter().find(|it| it["label"] == "relu").expect("relu");
+        assert_eq!(relu["command"]["command"] == "editor.action.triggerParameterHints", can, "{relu}");
+        assert_eq!(client.quit(), Some(0));
+    }
+}
+
+#[test]
 fn a_text_is_formatted() {
     let mut client = client();
     let text = NET.replace("relo(é)", "relu( é )").replace("y = ", "y=");

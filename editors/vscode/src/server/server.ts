@@ -10,6 +10,7 @@ import {
   RevealOutputChannelOn,
   type Middleware,
   type ServerCapabilities,
+  type StaticFeature,
 } from "vscode-languageclient/node";
 import { selector } from "../documents";
 import { pythonEnabled, serverSettings } from "../settings";
@@ -25,6 +26,16 @@ export type State =
   | { readonly kind: "stopped" }
   | { readonly kind: "waiting"; readonly seconds: number }
   | { readonly kind: "failed"; readonly reason: string; readonly missing: boolean };
+
+// Tells the server that completions may open signature help.
+const editorCommands: StaticFeature = {
+  fillClientCapabilities: (capabilities) => {
+    capabilities.experimental = { commands: { commands: ["editor.action.triggerParameterHints"] } };
+  },
+  initialize: () => undefined,
+  getState: () => ({ kind: "static" }),
+  clear: () => undefined,
+};
 
 export class Server implements vscode.Disposable {
   readonly log = vscode.window.createOutputChannel("Relax (rx)", { log: true });
@@ -169,6 +180,7 @@ export class Server implements vscode.Disposable {
         },
       },
     );
+    client.registerFeature(editorCommands);
     return client;
   }
 
