@@ -1,5 +1,6 @@
-//! Divisibility: whether an integer is a multiple of a constant, for all values of its symbols or if certain other
-//! integers are multiples, which the caller checks at run time.
+//! Proofs of divisibility: that an integer is a multiple of a constant for all values of its symbols, or if certain
+//! other integers are multiples, which the caller checks at run time. Not all multiples are proved: for example,
+//! `n * (n + 1)` is always even, but this is not found.
 
 use rx_base::Dim;
 use rx_base::symbolic::Atom;

@@ -101,9 +101,13 @@ impl Simplifying {
         map_stmt(&stmt, &mut |expr| substitute(expr, &|var| values.get(&var).cloned()))
     }
 
-    /// Removes the axes of extent 1 that are bound to their start, a predicate that is constant true, and a block whose
-    /// predicate is constant false. Without reduction axes, the init becomes the first statement of the body. A block
-    /// that is left without axes, init and buffers is replaced by its body, under its predicate.
+    /// Simplifies a block, in this order:
+    ///
+    /// 1. Removes the axes of extent 1 that are bound to their start.
+    /// 2. If no reduction axis is left, makes the init the first statement of the body.
+    /// 3. Removes the predicate if it is constant true, and the whole block if it is constant false.
+    /// 4. If no axis, init or allocation is left, replaces the block by its body; by `if predicate: body` if it has a
+    ///    predicate.
     fn block(&mut self, mut block: Block) -> Stmt {
         let fixed = |iter: &rx_tir::Iter| iter.extent.as_int() == Some(1) && iter.binding == iter.start;
         if block.iters.iter().any(fixed) {

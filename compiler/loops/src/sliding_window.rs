@@ -64,7 +64,7 @@ impl WindowIndex {
 pub struct Shared {
     /// The placeholder for the first of the neighbouring outputs.
     pub first: VarId,
-    /// The placeholder for a position, from 0.
+    /// The variable by which `value` refers to the position. Positions are counted from 0.
     pub position: VarId,
     /// The value at a position.
     pub value: Expr,

@@ -325,7 +325,8 @@ impl Emitter<'_> {
         element.is_none_or(|element| element.stride(lane.var) != Stride::Invariant)
     }
 
-    /// Stores into the element's variables if it is promoted. Returns whether it is.
+    /// If the element is promoted, emits the assignment to its variables; inside a loop that is vectorized with partial
+    /// results, the update of these instead. Returns whether it is promoted.
     pub(super) fn store_promoted(&mut self, buffer: BufferId, indices: &[Expr], value: &Expr) -> Emitted<bool> {
         let Some(at) = self.position(buffer, indices) else { return Ok(false) };
         let Promoted { dtype, lanes, .. } = self.promoted[at];

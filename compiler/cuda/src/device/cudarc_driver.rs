@@ -362,7 +362,8 @@ impl Driver for CudarcDriver {
 
     fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), DriverFailure> {
         let at = self.pinned(from, into.len())?;
-        // SAFETY: as in `write_pinned`; `pin` has initialized all bytes.
+        // SAFETY: the buffer has at least as many bytes, all initialized by `pin`, and does not overlap `into`; the
+        // caller guarantees that no copy to it is running.
         unsafe { into.as_mut_ptr().copy_from_nonoverlapping(at, into.len()) };
         Ok(())
     }

@@ -290,7 +290,8 @@ fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
 }
 
 /// Returns the names that are assigned more than once, changed by `+=` or similar, or declared without a value.
-/// Assignments to tuples or to several targets do not count, nor do those of functions inside the body.
+/// Assignments to tuples or to several targets do not count, nor do names that `for` or `with` binds, nor assignments
+/// in functions inside the body.
 pub(super) fn reassigned(body: &[Node<'_>]) -> NameMap<()> {
     let mut once: NameMap<()> = NameMap::default();
     let mut again = NameMap::default();

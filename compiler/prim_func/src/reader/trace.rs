@@ -31,7 +31,8 @@ const LARGEST: usize = 1 << 19;
 /// [`Event::Open`].
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Begins a group of events. Their effect ends with the matching [`Event::Close`].
+    /// Begins a group of events. Its loops, blocks, variables and conditions end with the matching [`Event::Close`]. An
+    /// [`Event::Leave`] in the group also concerns the events after the group.
     Open,
     /// Ends the group of the last open [`Event::Open`].
     Close,

@@ -48,7 +48,8 @@ fn value(module: &Module, function: &str, inputs: &[Tensor]) -> Vec<Tensor> {
 
 /// Returns the result of `main` for weights that `transform` has prepared.
 fn prepared(module: &Module, transform: &str, input: &Tensor, weights: &str) -> Vec<f32> {
-    // The weights are prepared by a caller in the module, since a tuple cannot be passed as tensors.
+    // `transform` takes and returns a tuple, but `evaluate` passes only tensors. So a function in the module makes the
+    // tuple of weights, calls `transform`, and passes the field to `main`.
     let caller = format!(
         "    @R.function
     def whole(x: {INPUT}, w: {WEIGHT}) -> {RESULT}:

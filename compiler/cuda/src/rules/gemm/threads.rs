@@ -110,7 +110,7 @@ pub(super) fn multiply(
     Ok(())
 }
 
-/// Emits the epilogue or the store of each element that the thread computed.
+/// Emits the epilogue of each element that the thread computed; with split-K, the store of its partial sum instead.
 pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let (_, bytes) = sum_type(elements.problem.dtype)?;
     let Share { rows, columns } = share(tiling, bytes);

@@ -17,7 +17,8 @@ pub(super) struct Lifted {
     pub(super) transform: Name,
     /// The functions, with the number of their parameters that are not weights.
     pub(super) inputs: Vec<(Name, usize)>,
-    /// The computations that were moved out of these functions, as a function.
+    /// The function with the computations that were moved out of the functions in `inputs`. It is `transform`, or its
+    /// second step if `is_composed`.
     pub(super) prepares: Arc<RelaxFunction>,
     /// Whether a function that prepared the weights existed before, so that `transform` now does both steps.
     pub(super) is_composed: bool,

@@ -93,7 +93,8 @@ impl<'s> Printer<'_, '_, 's> {
                 self.kernel.need_storage(dtype);
                 let place = self.place_of(carried.element.buffer, &carried.index)?;
                 let is_some = self.kernel.operand(&stages.row_length(), crate::printer::expr::RELATION + 1)?;
-                // A row without elements may have no element before it either.
+                // If the row has no elements, the element before it may not exist either, so it is not loaded. The
+                // carry is then the identity.
                 let none = self.identity(stage)?;
                 format!("{is_some} > 0 ? {} : {none}", types::from_storage(dtype, &place))
             }
