@@ -226,8 +226,11 @@ fn spread(mask: u32) -> u32 {
     (bits | bits << 1) & 0x5555_5555
 }
 
-/// The classification of the conditions, which recognizes usual rows: those in which every `moving` condition is
-/// independent of the element and holds at all taps.
+/// The conditions, divided into those that depend on the row (`moving`) and those that do not (`fixed`).
+///
+/// A row is usual if every `moving` condition holds for all of its elements at all taps. Its masks then depend on the
+/// `fixed` conditions only, so all usual rows share them. If a `moving` condition also depends on the element, no row
+/// counts as usual.
 struct Usual {
     /// The conditions that do not depend on the row.
     fixed: Vec<usize>,

@@ -290,7 +290,8 @@ fn encode(value: Expr) -> Expr {
 fn decode(code: Expr) -> Expr {
     const SIGN_EXPONENT_AND_FRACTION: i64 = 0x81c0_0000u32.cast_signed() as i64;
     let number = |value| Expr::Int { value, dtype: DType::INT32 };
-    // The arithmetic shift copies the sign bit into the bits below it; the mask clears the copies.
+    // The arithmetic right shift moves exponent and fraction to the bits 24 to 22, and fills the bits 30 to 25 with
+    // copies of the sign in bit 31. The mask clears these copies.
     let high = Expr::binary(BinaryOp::ShiftLeft, code.cast(DType::INT32), number(28));
     let placed = Expr::binary(BinaryOp::ShiftRight, high, number(6));
     let bits = Expr::binary(BinaryOp::BitAnd, placed, number(SIGN_EXPONENT_AND_FRACTION));

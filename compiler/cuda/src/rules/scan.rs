@@ -4,7 +4,8 @@
 //! for i, k: Y[i, k] = X[i, k] if k == 0 else Y[i, k - 1] + X[i, k]
 //!   →  rows of up to 1024 elements: lanes of a warp for each row
 //!      longer rows: a block for each row, with a loop along it
-//!      strided rows: neighbouring threads have neighbouring rows
+//!      strided rows: a block for 32 neighbouring rows, with 1 to 16 threads for each row; neighbouring threads have
+//!          neighbouring rows
 //!      few long rows (reduce, then scan): kernel 1 reduces each part of a row to one value,
 //!          kernel 2 scans each part, beginning with the combined values of the parts before it
 //! ```

@@ -204,8 +204,8 @@ fn host_conditions_wrap_and_short_circuit_like_the_text() {
     }
 }
 
-/// If the host cannot evaluate a condition or the values that a launch uses, two launches with a dependence between
-/// them become two kernels, or one thread.
+/// Two launches with a dependence between them, inside a condition, a `let` or a block axis that the host cannot
+/// evaluate, become one kernel of one thread.
 #[test]
 fn dependent_launches_with_unknown_conditions_are_separate_kernels() {
     let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";

@@ -29,7 +29,8 @@ use rx_syntax::{Cursor, Segment};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The limit on the total number of macro statements in a function.
+/// The maximum number of statements that the macro calls of a function expand to. Every call counts all statements of
+/// its macro.
 const MOST_STATEMENTS: usize = 1 << 16;
 
 /// The limit on the open expansions of one macro.

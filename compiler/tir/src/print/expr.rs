@@ -121,7 +121,8 @@ impl Printer<'_> {
             BinaryOp::Min => return self.named_call("min", left, right),
             BinaryOp::Max => return self.named_call("max", left, right),
         };
-        // The amount of a shift may have another dtype here. It is converted, since TVM would widen the value to it.
+        // The amount of a shift may have another dtype than the shifted value. TVM would widen the value to a wider
+        // amount, so the amount is cast to the value's dtype.
         match left.dtype() == right.dtype() {
             true => self.infix(text, level, left, right),
             false => self.infix(text, level, left, &right.clone().cast(left.dtype())),

@@ -280,8 +280,9 @@ impl Placer<'_> {
         matches!(inner, Stmt::Store { .. }) && effects.read.iter().chain(&effects.written).any(is_fragment)
     }
 
-    /// Executes the statement in the first thread of each warp: under a new loop over `threadIdx.x`, if its index is a
-    /// multiple of 32. If no such loop of the function has a constant extent above 1, the statement does not change.
+    /// Makes the first thread of each warp execute the statement: wraps it in a new loop over `threadIdx.x`, under the
+    /// condition that the thread's index is a multiple of 32. The loop is as long as the longest constant one over
+    /// `threadIdx.x` in the function. Without one of more than 1 iteration, returns the statement as it is.
     fn by_first_lane(&mut self, stmt: Stmt) -> Stmt {
         let Some((tag, extent)) = self.lanes else { return stmt };
         let int = |value| Expr::Int { value, dtype: DType::INT32 };

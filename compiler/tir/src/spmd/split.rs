@@ -317,8 +317,13 @@ impl Splitter<'_> {
     }
 
     /// Rewrites a statement of per-thread code and removes its loops over threads. If neither the indices of a store to
-    /// shared or global memory nor the branches around it depend on an axis, only the threads with index 0 along that
-    /// axis store. `control` is the set of axes along which threads diverge in reaching the statement.
+    /// shared or global memory nor the control flow around it depends on an axis, only the threads with index 0 along
+    /// that axis store. For example, with axes x and y, only threads with `ty == 0` execute an unconditional store to
+    /// `S[tx]`.
+    ///
+    /// Control flow includes conditions, the bounds of loops, the predicates of blocks, and loops over threads with
+    /// fewer iterations than their axis has threads. `control` is the set of axes on which the control flow around the
+    /// statement depends.
     fn alone(&mut self, stmt: &Stmt, control: Axes) -> Outcome<Stmt> {
         Ok(match stmt {
             Stmt::Seq(parts) => {

@@ -38,8 +38,9 @@ pub(crate) struct GemmNames {
     /// The name of each loop's value.
     loops: FxHashMap<VarId, String>,
     narrow_indices: NarrowIndices,
-    /// For each factor, the names of the values that a thread keeps for each row (for `B`, column) that it loads: the
-    /// address, the distances to the edges, and the flag that the row may be read.
+    /// For each factor with a separable address, the names of the values that a thread keeps of its rows (for `B`,
+    /// columns) for all K tiles: the row part of the address, that of each range (the distance from an edge), and the
+    /// flag that the row may be read. A chunk of several rows has the values of its first row.
     pub(crate) rows: [Vec<String>; 2],
     /// The tiles in shared memory, all stages of a factor in one array.
     pub(crate) tiles: [String; 2],

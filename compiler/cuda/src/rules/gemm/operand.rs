@@ -132,9 +132,9 @@ impl<'p> Operand<'p> {
         Ok(Operand { side, factor, free, rows, sum, chunk, along, way, rows_first, element, tiling, storage })
     }
 
-    /// Returns the number of elements of a line of the tile, padding included. A line has one K value if the layout is
-    /// `[k][row]`, otherwise one row. Lines follow each other, except in the panels of an MN-major tile of `wgmma`,
-    /// where a line is spread over all panels.
+    /// Returns the number of elements of a line of the tile, padding included. In the layout `[k][row]`, a line has the
+    /// elements of all rows at one K value, otherwise those of one row at all K values. Lines are stored one after the
+    /// other. Only an MN-major tile of `wgmma` consists of panels, each of which has a part of every line.
     pub(crate) fn line(&self) -> i64 {
         match (self.tiling.unit, self.along) {
             // 16 bytes of padding, so that consecutive lines begin in different banks.

@@ -30,8 +30,8 @@ pub(super) struct PrivateOrShared {
     pub(super) id: BufferId,
     /// Whether it is in shared memory.
     pub(super) is_shared: bool,
-    /// Whether it is a shared buffer, each element of which is proved to be written by one thread only, or, if it is
-    /// written by fragment stores, by one warp only (see `disjoint`).
+    /// Whether it is a shared buffer with disjoint writes: it is proved that no two threads of a block write the same
+    /// element. If a fragment store writes it, that no two warps do (see `disjoint`).
     pub(super) has_disjoint_writes: bool,
     /// Its size in bytes after compaction, with padding. For a fragment, of all threads of the warp.
     pub(super) bytes: i64,

@@ -106,8 +106,11 @@ pub(super) fn lanes(launch: &Launch) -> Result<&Axis, Declined> {
     })
 }
 
-/// Returns the node of a fragment operation. `bound` are the axes that loops around it are bound to, `guards` the
-/// conditions under which it is executed, and `first` elects one of several warps that would execute it alike.
+/// Returns the node of a fragment operation, which the threads of a warp execute together.
+///
+/// `bound` has the thread axes of the loops around the operation, and `guards` the conditions around it. If only one of
+/// several warps may execute it, since it stores to memory that they share, `first` is the condition that elects this
+/// warp.
 ///
 /// # Errors
 /// Only some threads of a warp, or each thread for itself, would execute it; or `threadIdx.x` does not form whole

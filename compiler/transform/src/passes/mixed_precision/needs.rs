@@ -14,7 +14,7 @@ pub(super) enum Need {
     Unknown,
     /// 16 bits. As the need of a variable: only operators that always take 16-bit floats, such as matmuls, use it.
     Narrow,
-    /// As the need of a variable, the original width; as the target of a cast, 32 bits.
+    /// As the need of a variable: the width that the variable originally has. As the target of a cast: 32 bits.
     Wide,
     /// A tuple, with the need of each field.
     Tuple(Vec<Need>),
