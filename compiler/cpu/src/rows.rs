@@ -8,8 +8,8 @@ use crate::simd::{Routine, Vector, widest};
 /// The largest number of rows that is computed here. More rows are left to the library.
 pub(crate) const FEW: usize = 16;
 
-/// The number of lines of the matrix, and of rows, that are computed together: enough sums to hide the latency of
-/// additions, and few enough to fit in registers.
+/// The number of rows, and the number of lines of the matrix, whose dot products are computed together. With 4 rows
+/// there are 16 sums: enough to hide the latency of additions, and few enough to fit in registers.
 const BLOCK: usize = 4;
 
 type Sums = [[f32; BLOCK]; BLOCK];

@@ -20,7 +20,7 @@ use rx_tir::stmt::Site;
 pub struct GuardCount {
     /// Indices that are proved in range.
     pub proved: usize,
-    /// Indices that it wrapped in [`Expr::Checked`].
+    /// Indices that [`guards`] wrapped in [`Expr::Checked`].
     pub checked: usize,
 }
 

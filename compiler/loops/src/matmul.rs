@@ -222,7 +222,8 @@ struct Building<'a> {
     steps: Vec<Step>,
 }
 
-/// A loop of steps around the product.
+/// A loop around the product and the packing of an operand that depends on the loop's variable; it becomes a
+/// [`Step::Loop`].
 struct Outer {
     var: VarId,
     extent: Expr,

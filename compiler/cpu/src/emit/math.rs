@@ -266,7 +266,8 @@ impl Emitter<'_> {
         let x = self.choose(below, low, x);
         let above = self.builder.ins().fcmp(FloatCC::LessThan, high, x);
         let x = self.choose(above, high, x);
-        // Adding 1.5·2^23 rounds to an integer, which is then in the low bits of the sum.
+        // Adding 1.5·2^23 rounds `x · log2(e)` to the integer n, since a `float32` between 2^23 and 2^24 has no
+        // fraction bits. The low bits of the sum are n.
         let magic = self.float(12_582_912.0, ty);
         let log2e = self.float(std::f64::consts::LOG2_E, ty);
         let shifted = self.multiply_add(x, log2e, magic);

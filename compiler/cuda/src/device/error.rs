@@ -62,7 +62,8 @@ pub enum DeviceError {
     /// Kernels did not end within the time limit. They continue to run, and the process cannot use the device any more.
     #[error("{} did not end in {} s and is given up", named(.kernels), .limit.as_secs())]
     TooLong {
-        /// The kernels of which one did not end.
+        /// The last kernels launched since the previous wait, at most [`MOST_NAMED`], in order. The kernel that runs
+        /// too long is one of these or an earlier one.
         kernels: Vec<Launched>,
         /// The time limit.
         limit: Duration,

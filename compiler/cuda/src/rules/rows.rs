@@ -198,8 +198,9 @@ fn describe_across(layout: &Layout, lanes: &Lanes, held: &Held) -> String {
     }
 }
 
-/// Returns the vector widths along the rows for `columns`. A thread has several neighbouring rows only if enough
-/// threads remain to occupy the device, or if the number of rows is symbolic.
+/// Returns the vector widths along the rows for the rule `columns`. The width is the number of neighbouring rows of a
+/// thread. It is more than 1 only if this leaves enough threads to occupy the device, or if the number of rows is
+/// symbolic.
 fn ways_of_rows(stages: &Stages, units: i64) -> Vec<Way> {
     let plain = Way { multiples: Multiples::of(1), condition: None };
     let Some(last) = stages.rows.last() else { return vec![plain] };

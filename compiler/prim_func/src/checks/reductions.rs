@@ -80,8 +80,9 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Drops the recorded load of a stored buffer if the store is inside the load's [`Unwritten::inside`], since the
-    /// store may then happen in an earlier iteration.
+    /// Drops the recorded load of a buffer at a store to it, if the store is inside the same outermost step after the
+    /// allocation as the load ([`Unwritten::inside`]). If that step is a loop, the store may happen in an earlier
+    /// iteration than the load. The load is dropped after a condition or a `T.let` too, since a loop may be inside it.
     pub(super) fn drop_unwritten(&mut self, buffer: BufferId) {
         let inside = self.blocks.unwritten.get(&buffer).and_then(|load| load.inside);
         if inside.is_some_and(|inside| self.path.iter().any(|step| step.is(&inside))) {

@@ -33,7 +33,7 @@ pub struct Bound<'t> {
 pub enum Mistake<'t> {
     /// No release has a parameter of this name.
     Unknown(usize),
-    /// Another argument is for the same parameter.
+    /// The argument's parameter already has another argument: `f(1, a=2)`, if `a` is the first parameter of `f`.
     Twice(usize),
     /// There are more positional arguments than positional parameters.
     TooMany(usize),

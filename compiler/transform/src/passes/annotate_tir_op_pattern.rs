@@ -45,7 +45,7 @@ fn run(mut module: Module, _: &Arguments) -> Result<Module, PassError> {
     Ok(module)
 }
 
-/// Whether a prim_func has a pattern already. The pattern 0 (elementwise) is computed again.
+/// Whether a prim_func has a pattern that it keeps: any except 0 (elementwise), which is computed again.
 fn is_annotated(function: &LoopFunction<PrimFunc>) -> bool {
     function.attribute(KEY).is_some_and(|kind| kind.as_int() != Some(0))
 }

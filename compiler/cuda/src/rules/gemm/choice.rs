@@ -45,7 +45,7 @@ pub(crate) struct Choice {
     pub(crate) reason: String,
 }
 
-/// The extents of a product; those that are not constant are assumed ([`UNKNOWN`], for the batch 1).
+/// The extents of a product as numbers. An extent that is not constant is assumed to be [`UNKNOWN`]; for the batch, 1.
 struct Sizes {
     m: i64,
     n: i64,

@@ -95,8 +95,9 @@ impl KernelBody for TiledProduct {
             1 => (statements.len(), epilogue.kept()),
             _ => (*own, epilogue.within.iter().copied().chain([*buffer]).collect()),
         };
-        // With two blocks per multiprocessor, one multiplies while the other waits at its barrier. The largest tiles
-        // reach that only if the compiler limits their registers.
+        // Tiles of 128 x 128 request two blocks per multiprocessor, so that one block multiplies while the other waits
+        // at its barrier. Without the request, the compiler gives their threads too many registers for two blocks;
+        // smaller tiles do not need it.
         let holds_more = match self.tiling.unit {
             // Staged chunks do not fit in the registers that are left beside the sums.
             Unit::Warps { mma: Mma::Warpgroup, .. } => {

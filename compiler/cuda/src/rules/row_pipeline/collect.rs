@@ -31,8 +31,9 @@ pub(in crate::rules) enum Form {
     Scan,
 }
 
-/// Collects the stages of the statements at the front of a task, at most `most` statements. Returns the stages and the
-/// number of statements.
+/// Collects the stages of the statements at the front of a task: at most `most` statements, and only those before the
+/// first one after the leading statement that cannot be a stage. Returns the stages, and the number of statements that
+/// they compute.
 ///
 /// # Errors
 /// There is no leading statement among the first `most`; it or a statement before it cannot be a stage; or an extent or

@@ -1,18 +1,19 @@
-//! Schedule rule `reduction`: split reductions of few long rows. Several blocks reduce parts of a row, and a second
-//! kernel combines their results.
+//! Schedule rule `reduction`: splits reductions of few long rows. Several blocks each reduce one part of a row, and a
+//! second kernel combines their results.
 //!
 //! ```text
 //! for i, k: s[i] += x[i, k]                        // few rows i, many elements k
 //! →
 //! kernel 1, block (i, p): parts[p, i] = sum of the elements of part p of row i     // 32 or more rows, if strided
-//! kernel 2, warp i:       s[i] = parts[0, i] + parts[1, i] + …      // thread i, if rows are strided
+//! kernel 2, warp i:       s[i] = sum of parts[p, i] over p          // thread i, if rows are strided
 //! ```
 //!
 //! Requires: rows that `check` accepts, as for `rows`; one loop with a reduction, followed only by values of the row; a
 //! constant number of rows, too few to occupy the device; rows that are long enough for two parts, or of symbolic
 //! length. If a row is needed again after its reduction, as in a softmax, only the statements up to the first reduction
 //! are taken, and only for very few and very long rows. Guarantees: no atomics, so the order of a sum is the same in
-//! every run.
+//! every run. In the second kernel, a thread combines the parts of a strided row one after the other; lane `l` of a
+//! warp combines the parts `l`, `l + 32`, … of a contiguous row, and then shuffles combine the lanes.
 //!
 //! Reference: TVM's primitive `rfactor` splits a reduction in the same way.
 

@@ -510,8 +510,9 @@ fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
     }
 }
 
-/// Whether an index of one of these buffers mentions the loop's variable, in a leaf, fragment operation or cross-thread
-/// reduction of the tree.
+/// Whether the loop's variable occurs in an index of an access to one of these buffers. The search covers the leaves of
+/// the tree, the statements of fragment operations, and the elements and results of cross-thread reductions. It does
+/// not cover vectorized copies, or the conditions and initial values of nodes.
 pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool {
     match node {
         Node::Leaf(stmt) => chooses(stmt, var, local),

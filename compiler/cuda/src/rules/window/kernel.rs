@@ -277,8 +277,9 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Emits the update of all of the thread's accumulators at one tap: with the values there, multiplied by the weight
-    /// if there is one. `of_output` maps the counter of an output, for example `i`, to the text of its value.
+    /// Emits the update of all of the thread's accumulators at one tap of the window. Each accumulator is combined with
+    /// the value that its output reads at this tap, multiplied by the weight if there is one. `of_output` returns the
+    /// text of that value for the text of the output's counter, for example `values[i + kx]` for `i`.
     fn update(&self, kernel: &mut Kernel<'_>, sums: &str, of_output: &dyn Fn(&str) -> String) -> Result<(), String> {
         let problem = self.problem;
         let [sum, value, weight] = problem.values;

@@ -1,4 +1,6 @@
-//! Tile loads with separable addresses ([`SeparableAddress`]): row parts in registers, K parts decoded per tile.
+//! Tile loads with separable addresses ([`SeparableAddress`]): an address is the sum of a row part and a K part. A
+//! thread computes the row parts of its rows once, and keeps them in registers. It computes the K parts in every tile:
+//! one part for all its chunks if these have the same K index, otherwise one for each chunk or element.
 //!
 //! ```text
 //! // Once per thread, for a padded 3 x 3 convolution (H x W inputs, padding 1, one channel):
@@ -19,8 +21,8 @@ use crate::rules::gemm::tiles::Unit;
 use rx_base::DType;
 use rx_tir::Expr;
 
-/// A sentinel for rows that must not be read: its sum with a K part of less than 2^30 is negative, so it is outside the
-/// range.
+/// The row part of the first range check for rows that must not be read. Its sum with a K part of less than 2^30 is
+/// negative; as an unsigned number this is greater than the last index of the range, so the check fails.
 const FAR: &str = "-(1 << 30)";
 
 impl Operand<'_> {

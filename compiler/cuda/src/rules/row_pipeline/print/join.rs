@@ -101,7 +101,8 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Prints the combination of a reduction with the values of the variables [`Stage::other`].
+    /// Prints the combination of a reduction's value, or of all values of a tuple, with the values that the variables
+    /// [`Stage::other`] have here, for example the partial results of another thread.
     pub(in crate::rules) fn combine_others(&mut self, reduction: &[Stage]) -> Result<(), String> {
         let func = &self.stages.func;
         self.combine(reduction, |stage| func.var_expr(stage.other))
