@@ -207,7 +207,7 @@ fn host_conditions_wrap_and_short_circuit_like_the_text() {
 /// Two launches with a dependence between them, inside a condition, a `let` or a block axis that the host cannot
 /// evaluate, become one kernel of one thread.
 #[test]
-fn dependent_launches_with_unknown_conditions_are_separate_kernels() {
+fn dependent_launches_with_unknown_conditions_run_in_one_thread() {
     let params = "x: T.Buffer((64,), \"float32\"), out: T.Buffer((64,), \"float32\")";
     let launch = "    for b in T.thread_binding(T.int64(64), thread=\"blockIdx.x\"):\n        ";
     let launches = format!("{launch}swap[b] = x[b] + v\n{launch}out[b] = swap[T.int64(63) - b]");
