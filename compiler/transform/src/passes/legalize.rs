@@ -25,7 +25,7 @@ use kernels::Kernels;
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_base::symbolic::Bounds;
-use rx_ir::{Argument, BoundValue, Callee, Expr, ExprKind, RelaxFunction, Shape, StructInfo, VarBinding};
+use rx_ir::{Argument, BoundValue, Callee, Expr, ExprKind, RelaxFunction, Sequence, Shape, StructInfo, VarBinding};
 use rx_ops::tvm::{Legalized, legalized};
 use rx_ops::{Arg, CallInfo, Purity};
 use serde_json::Value;
@@ -88,10 +88,13 @@ fn skipped(argument: &Value) -> Result<NameSet, PassError> {
 }
 
 fn in_function(function: &mut RelaxFunction, skipped: &NameSet, kernels: &mut Kernels) -> Result<(), PassError> {
+    let local = local_tuples(&function.body);
     let mut known = Known { scalars: scalars(function), ..Known::default() };
     rewrite_bindings(function, &mut |binding, emitter| {
         let VarBinding { variable, value: BoundValue::Expr(value), .. } = binding else { return Ok(()) };
-        if let ExprKind::Tuple(fields) = &value.kind {
+        if let ExprKind::Tuple(fields) = &value.kind
+            && !local.contains(variable)
+        {
             known.tuples.insert(*variable, fields.clone());
         }
         if let Some(new) = legalize(value, skipped, &known, kernels, emitter)? {
@@ -108,6 +111,35 @@ struct Known {
     tuples: NameMap<Vec<Expr>>,
     /// The scalar variables. Each also is the symbolic dim of the same name, and is passed for it.
     scalars: NameMap<StructInfo>,
+}
+
+/// Returns the tuples that are visible after their dataflow block while a field is not: a call after the block cannot
+/// take the fields instead of the tuple.
+fn local_tuples(body: &Sequence) -> NameSet {
+    let mut found = NameSet::default();
+    for block in &body.blocks {
+        for binding in &block.bindings {
+            binding.value.sequences().for_each(|inner| found.extend(local_tuples(inner)));
+        }
+        let Some(outputs) = &block.outputs else { continue };
+        let local: NameSet = block.bindings.iter().map(|binding| binding.variable).collect();
+        let local: NameSet = local.into_iter().filter(|variable| !outputs.contains(variable)).collect();
+        for binding in block.bindings.iter().filter(|binding| outputs.contains(&binding.variable)) {
+            if let BoundValue::Expr(value) = &binding.value
+                && has_field(value, &local)
+            {
+                found.insert(binding.variable);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a tuple expression has one of these variables as a field.
+fn has_field(value: &Expr, variables: &NameSet) -> bool {
+    let ExprKind::Tuple(fields) = &value.kind else { return false };
+    let is_one = |field: &Expr| field.as_var().is_some_and(|variable| variables.contains(&variable));
+    fields.iter().any(|field| is_one(field) || has_field(field, variables))
 }
 
 /// Returns the scalar variables of a function, including those of nested functions.

@@ -210,6 +210,27 @@ return f",
 }
 
 #[test]
+fn tuple_with_a_local_field_is_read_after_its_dataflow_block() {
+    let text = main(
+        "x: R.Tensor((2,), dtype=\"float32\")",
+        "R.Tensor((4,), dtype=\"float32\")",
+        "\
+with R.dataflow():
+    a = R.exp(x)
+    t = (a, x)
+    R.output(t)
+y = R.concat(t, axis=0)
+return y",
+    );
+    let statements = statements(&text);
+    let call = statements.iter().find(|statement| statement.contains("cls.concatenate")).expect("a call");
+    assert!(
+        !call.contains("(a, x)") && statements.iter().any(|statement| statement.ends_with("= t[0]")),
+        "{statements:#?}"
+    );
+}
+
+#[test]
 fn branches_and_nested_functions_are_legalized_too() {
     let text = main(
         "x: R.Tensor((2,), dtype=\"float32\"), c: R.Tensor((), dtype=\"bool\")",
