@@ -73,11 +73,11 @@ pub struct Matrix {
 pub struct BatchAxis {
     /// The number of products along the axis.
     pub extent: Expr,
-    /// The stride of the left factor, in elements.
+    /// The distance from one product's left factor to the next one's, in elements.
     pub a: Expr,
-    /// The stride of the right factor, in elements.
+    /// The distance from one product's right factor to the next one's, in elements.
     pub b: Expr,
-    /// The stride of the result, in elements.
+    /// The distance from one product's result to the next one's, in elements.
     pub c: Expr,
 }
 

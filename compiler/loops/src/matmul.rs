@@ -260,7 +260,8 @@ impl Building<'_> {
     fn build(&mut self, a: &Operand, b: &Operand) -> Option<()> {
         let depends = |operand: &Operand, var: VarId| operand.strided.is_none() && operand.expr.uses(var);
         let batch = std::mem::take(&mut self.axes.batch);
-        // Loops that a packed operand depends on enclose its packing. The other loops are batch axes of the product.
+        // A batch loop that a packed operand depends on becomes a loop around the packing of this operand and the
+        // product, since each iteration packs other elements. The other batch loops become batch axes of the product.
         let (mut around, own): (Vec<_>, Vec<_>) =
             batch.into_iter().partition(|(var, _)| depends(a, *var) || depends(b, *var));
         // The loops that the packing of `a` depends on are outermost, so that it is not repeated in the others.

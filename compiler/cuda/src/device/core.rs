@@ -185,7 +185,8 @@ impl Core {
 
     /// Copies a buffer to the host.
     pub(super) fn copy_to_host(&self, from: &DeviceBuffer, to: &mut [u8]) -> Result<(), DeviceError> {
-        // The copy would wait for a kernel that never ends; this wait has a time limit.
+        // A copy that is not staged has no time limit, so it would wait forever for a kernel that never ends. This wait
+        // comes before it and has the device's time limit, if one is set.
         self.wait()?;
         if to.is_empty() {
             return Ok(());

@@ -39,7 +39,7 @@ pub(super) struct Queue {
     /// The number of launches in `asked` that are submitted to the driver.
     sent: usize,
     known: VecDeque<Known>,
-    /// The indices of the sequences in `known` that begin with the launches in `asked`.
+    /// The indices of the sequences in `known` that begin with the launches in `asked`; empty if `asked` is empty.
     candidates: Vec<usize>,
     /// Whether the driver has failed to capture a graph, or the device is lost. No launch is delayed then, and no
     /// sequence is remembered.

@@ -245,7 +245,9 @@ impl Epilogue {
         found.then(|| Packs { width, which: which.to_owned(), names })
     }
 
-    /// Emits the vector stores. The loops must be named with the values of the first element.
+    /// Emits a vector store for each step that has a vector register in `packs`. [`Epilogue::print`] emits the stores
+    /// of the other steps. At this position of the CUDA text, the loop variables must have their values for the
+    /// vector's first element.
     pub(crate) fn store(&self, kernel: &mut Kernel<'_>, func: &PrimFunc, packs: &Packs) -> Result<(), String> {
         let is_open = self.open(kernel)?;
         for (step, name) in self.steps.iter().zip(&packs.names) {

@@ -1,12 +1,13 @@
 //! The cost model of layouts: the bytes that a kernel loads uncoalesced.
 //!
-//! - In a sum of products that runs on tensor cores, an operand's loads are coalesced if its own loops or the reduction
-//!   loops run through it in chunks of 16 bytes ([`FactorElement::is_in_chunks`]). Otherwise every element is a
-//!   separate load.
-//! - In any other nest, loads are coalesced if neighbouring threads load from nearby addresses: one step of the loop
-//!   that is contiguous in the output moves the load by at most [`NEAR`] elements, or there is no such loop. They are
-//!   also coalesced if a long reduction is contiguous in the load. Loads whose address, or the address of whose store,
-//!   is not affine in the loops are not counted.
+//! - In a sum of products that runs on tensor cores, the loads of an operand are coalesced if the operand is contiguous
+//!   in chunks of 16 bytes, along its own loops or along the reduction loops ([`FactorElement::is_in_chunks`]).
+//!   Otherwise every element is a separate load.
+//! - In any other nest, neighbouring threads are assumed to compute neighbouring elements of the output: those along
+//!   the loop in which the output is contiguous. A load is coalesced if one step of this loop moves its address by at
+//!   most [`NEAR`] elements, or if there is no such loop. It is also coalesced if it is contiguous along a reduction
+//!   loop and the reduction has more than [`LONG`] iterations, because several threads share such a reduction. A load
+//!   is not counted if its own address, or the address of the store of its value, is not affine in the loops.
 //!
 //! An uncoalesced load costs the bytes of its element times the iterations of the loops that it depends on; for a
 //! convolution's data these are `pixels × channels × taps`. A group of tensors gets the new layout where

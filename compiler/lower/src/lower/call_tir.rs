@@ -156,9 +156,10 @@ fn has_handles(func: &PrimFunc) -> bool {
 
 /// The parameters of a prim_func that are no scalars, by position among all parameters.
 struct Memory {
-    /// Those for which the call passes arguments.
+    /// The positions of the parameters for which the call passes arguments: the first ones.
     passed: Vec<usize>,
-    /// Those for which the call has new outputs.
+    /// The positions of the other parameters. The outputs that take no argument's memory are new tensors for the first
+    /// of them, in order.
     fresh: Vec<usize>,
 }
 

@@ -159,8 +159,9 @@ impl Corner<'_, '_> {
         scope.not_negative(&excess).then_some((index, scope))
     }
 
-    /// Solves for the value of a loop variable at which the index is just out of range, with the other loops at their
-    /// ends. Requires that the coefficient of the variable is 1 or -1.
+    /// Solves for the value of a loop variable at which the index is just out of range: `index - high` is 0, or
+    /// `low - index - 1` is 0. The other loops are at their first or last values. Requires that the variable has the
+    /// coefficient 1 or -1 in this difference, in which the bound may contain it too.
     fn solve(&self, var: VarId) -> Option<Dim> {
         let mut scope = self.start.scope();
         let symbol: Name = scope.symbol(var);
@@ -187,8 +188,9 @@ impl Corner<'_, '_> {
         }
     }
 
-    /// Sets the variable that a step binds to its value in this iteration; `None` if that is unknown, for example for a
-    /// loop that the witness has neither at its first nor at its last value.
+    /// Sets the variable that a step binds to its value in this iteration. A relevant loop is at its first or last
+    /// value, as in the witness; any other loop is at its first. Returns `None` if the value is unknown: for example,
+    /// if the witness has a relevant loop at a value between the first and the last.
     fn set(&self, scope: &mut Scope, step: &Step<'_>) -> Option<()> {
         match step {
             Step::Loop(it) => {

@@ -48,7 +48,8 @@ pub(super) struct Macros<'a> {
     open: Vec<Expansion>,
     /// The number of outermost scopes that are hidden.
     pub(super) floor: usize,
-    /// The number of macro statements so far.
+    /// The number of statements in the macros expanded so far, at most [`MOST_STATEMENTS`]. A macro's statements count
+    /// again for each expansion.
     statements: usize,
     /// The number of expansions of each macro.
     counts: FxHashMap<Id, u32>,

@@ -84,6 +84,7 @@ pub(super) fn multiply(
     // In elements: one line, and the K values of one `wgmma` (32 bytes).
     let (line, step) = (LINE / bytes, 32 / bytes);
     let place = |along: Major| match along {
+        // The hardware ignores the leading distance of a K-major operand with this swizzle.
         Major::K => (format!("k * {step}"), 16),
         Major::Mn => (format!("k * {}", step * line), tiling.k * LINE),
     };

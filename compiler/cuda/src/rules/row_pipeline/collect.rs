@@ -255,8 +255,10 @@ impl<'f> Builder<'f> {
         Ok(())
     }
 
-    /// Maps the sides of the stage of a tuple that was added last to the stage's variables. When all stages of the
-    /// tuple are added, replaces the sides by these variables in all its choices.
+    /// Records the variables of the stage that was added last, which is part of a tuple reduction. `sides` are pairs of
+    /// a variable of the matched tuple, for the value so far or the value that is combined with it, and the stage's
+    /// variable for the same value. When all stages of the tuple are added, substitutes the stages' variables in the
+    /// choices of all of them.
     fn name_sides(&mut self, sides: [(VarId, VarId); 2]) {
         self.sides.extend(sides);
         let Some(Kind::Reduction { combine: Combine::Choice { place, count, .. }, .. }) =
