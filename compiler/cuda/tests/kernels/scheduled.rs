@@ -401,17 +401,3 @@ fn block_with_too_many_threads_along_z_is_declined() {
     assert!(declined.is_some_and(|(_, said)| said == why), "{:?}", source.choices);
     crate::simulated::agree(&[case]);
 }
-
-/// The terms of the index exceed `int64`, so the begin of the accessed region has no expression.
-#[test]
-fn buffer_whose_accessed_region_has_no_begin_keeps_its_shape() {
-    let params = "x: T.Buffer((3, 32), \"float32\"), n: T.int64";
-    let body = "\
-sh = T.sblock_alloc_buffer((8,), \"float32\", scope=\"shared\")
-for b in T.thread_binding(3, thread=\"blockIdx.x\"):
-    for t in T.thread_binding(32, thread=\"threadIdx.x\"):
-        sh[n * T.int64(4611686018427387904) * T.int64(4) + T.int64(5)] = x[b, 0]";
-    let case = Case::new("a large index", script::function(&format!("own({params})"), body), &[&[3, 32]]);
-    let source = crate::source(std::slice::from_ref(&case));
-    assert_eq!(source.choices[0].note, "32 threads per block, 32 bytes of shared buffers", "{:?}", source.choices);
-}
