@@ -12,13 +12,14 @@ const OF_RELAX: &[&str] = &["function", "macro"];
 /// The decorators of functions in the `T` namespace.
 const OF_TIR: &[&str] = &["prim_func", "macro", "inline", "jit", "meta_class", "constexpr"];
 /// The decorators of functions and modules in the `I` namespace.
-pub const OF_IR: &[&str] = &["pyfunc", "ir_module"];
+const OF_IR: &[&str] = &["pyfunc", "ir_module"];
 
 /// The keyword arguments of `@R.function` and `@T.prim_func`.
 const FUNCTION: &[&str] = &["pure", "private", "check_well_formed"];
 const PRIM_FUNC: &[&str] = &["private", "check_well_formed", "s_tir", "persistent", "is_entry"];
 
-/// Returns the decorators in a namespace, the most usual one first.
+/// Returns the decorators in a namespace. An unknown decorator of a function is corrected to the first one if no other is
+/// similar.
 pub fn members(namespace: Namespace) -> &'static [&'static str] {
     match namespace {
         Namespace::Relax => OF_RELAX,

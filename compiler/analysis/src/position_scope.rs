@@ -95,20 +95,18 @@ pub fn open_rows<'r>(segment: &Segment, result: &'r SegmentResult, offset: u32) 
     let mut indent = new_line.and_then(|column| u32::try_from(column).ok()).unwrap_or(begun.indent);
     let until = if new_line.is_some() { last + 1 } else { last };
     let outermost = statements.first().map_or(0, |first| first.indent);
-    let mut found = Vec::new();
-    for (at, statement) in statements.iter().enumerate().take(until).rev() {
+    // For each statement that binds visible variables, their kind: a header binds parameters.
+    let mut visible: Vec<Option<RowKind>> = vec![None; statements.len()];
+    for (statement, kind) in statements.iter().zip(&mut visible).take(until).rev() {
         let is_header = statement.indent < indent;
         if statement.indent > indent || (statement.indent == outermost && !is_header) {
             continue;
         }
         indent = statement.indent;
-        let of_statement = |row: &&Row| {
-            let kind = if is_header { RowKind::Param } else { RowKind::Binding };
-            row.statement as usize == at && row.kind == kind
-        };
-        found.extend(result.rows.iter().filter(of_statement));
+        *kind = Some(if is_header { RowKind::Param } else { RowKind::Binding });
     }
-    found
+    let is_visible = |row: &&Row| visible.get(row.statement as usize) == Some(&Some(row.kind));
+    result.rows.iter().rev().filter(is_visible).collect()
 }
 
 impl Outer for PositionScope<'_> {

@@ -25,6 +25,17 @@ pub enum Namespace {
     Ir,
 }
 
+impl Namespace {
+    /// Returns the usual name: `R`, `T` or `I`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Namespace::Relax => "R",
+            Namespace::Tir => "T",
+            Namespace::Ir => "I",
+        }
+    }
+}
+
 /// The declarations at module level. Contains no positions, and is compared by value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileContext {
@@ -195,12 +206,7 @@ impl FileContext {
     /// Converts a dotted name of TVMScript to `R.…`, `T.…` or `I.…`, whatever name the file uses for the namespace.
     pub fn canonical_path(&self, written: &str) -> Option<String> {
         let (head, rest) = written.split_once('.')?;
-        let namespace = match self.namespace(head)? {
-            Namespace::Relax => "R",
-            Namespace::Tir => "T",
-            Namespace::Ir => "I",
-        };
-        Some(format!("{namespace}.{}", rest.trim()))
+        Some(format!("{}.{}", self.namespace(head)?.name(), rest.trim()))
     }
 
     /// Returns the namespace that a name denotes.

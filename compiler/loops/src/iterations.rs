@@ -67,12 +67,18 @@ impl Tally {
     }
 }
 
-/// Returns the number of iterations of the loops in `stmt`, without those of loops whose extent is no constant, and
-/// without the loops inside these. Each `while` counts as one iteration.
-pub fn constant_iterations(func: &PrimFunc, stmt: &Stmt) -> u64 {
-    let mut tally = Tally::default();
-    tally.add(func, stmt, 1);
-    tally.constant
+/// Returns the number of iterations of the loops with constant extents in a statement. A `while` and a loop whose extent
+/// is no constant, and all loops inside these, are left out.
+pub fn constant_iterations(stmt: &Stmt) -> u64 {
+    let inside = |stmt: &Stmt| stmt.children().into_iter().map(constant_iterations).fold(0, u64::saturating_add);
+    match stmt {
+        Stmt::For { extent, body, .. } => extent.as_int().map_or(0, |extent| {
+            let extent = u64::try_from(extent).unwrap_or(0);
+            extent.saturating_mul(constant_iterations(body).saturating_add(1))
+        }),
+        Stmt::While { .. } => 0,
+        other => inside(other),
+    }
 }
 
 /// Whether an extent is host-computable: a function of the function's scalars and symbols alone, without loads and
@@ -87,7 +93,7 @@ pub fn is_host_computable(func: &PrimFunc, extent: &Expr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::IterationCount;
+    use super::{IterationCount, constant_iterations};
     use rx_base::DType;
     use rx_base::name::name;
     use rx_tir::{Expr, Param, PrimFunc, Stmt};
@@ -107,5 +113,17 @@ mod tests {
         assert_eq!(iterations.count(&[Some(10)]), 4 + 4 * 10 * 2 + 10);
         assert_eq!(iterations.count(&[Some(-1)]), 4);
         assert_eq!(iterations.count(&[Some(i64::MAX)]), u64::MAX);
+    }
+
+    #[test]
+    fn loops_inside_computed_loops_are_no_constant_iterations() {
+        let mut func = PrimFunc::new(name("f"));
+        let [n, i, j, k] = ["n", "i", "j", "k"].map(|text| func.add_var(name(text), DType::INT64));
+        let five = || Stmt::for_loop(j, Expr::int(5), Stmt::nothing());
+        let computed = Stmt::for_loop(k, func.var_expr(n), five());
+        let endless = Stmt::While { condition: func.var_expr(n), body: Box::new(five()) };
+        let body = Stmt::for_loop(i, Expr::int(4), Stmt::seq([five(), computed, endless]));
+        assert_eq!(constant_iterations(&body), 4 + 4 * 5);
+        assert_eq!(constant_iterations(&Stmt::for_loop(i, Expr::int(-1), five())), 0);
     }
 }

@@ -111,7 +111,7 @@ impl Emitter<'_> {
     /// Returns the number of iterations that one iteration of a loop with this body counts as: itself, and the
     /// iterations of the loops with constant extents inside it.
     fn iterations_of_one(&self, body: &Stmt) -> i64 {
-        i64::try_from(rx_loops::constant_iterations(self.func, body)).unwrap_or(i64::MAX).saturating_add(1)
+        i64::try_from(rx_loops::constant_iterations(body)).unwrap_or(i64::MAX).saturating_add(1)
     }
 
     /// Takes `count` iterations of a loop with this body from the limit; a product above `i64::MAX` counts as less.

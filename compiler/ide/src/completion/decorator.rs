@@ -2,7 +2,6 @@
 
 use super::{CompletionKind, List, uses};
 use rx_analysis::decorators::members;
-use rx_context::Namespace;
 
 /// The usual decorators: namespace, name, description, snippet of the definition. The first ones are offered first.
 pub(super) const USUAL: [(&str, &str, &str, &str); 3] = [
@@ -12,7 +11,8 @@ pub(super) const USUAL: [(&str, &str, &str, &str); 3] = [
 ];
 
 /// The definition of a Relax function.
-const FUNCTION: &str = "def ${1:main}(${2:x}: R.Tensor((${3:n},), dtype=\"${4:float32}\")):\n    $0\n    return ${2:x}";
+const FUNCTION: &str =
+    "def ${1:main}(${2:x}: R.Tensor((\"${3:n}\",), dtype=\"${4:float32}\")):\n    $0\n    return ${2:x}";
 
 /// The definition of a prim_func.
 const PRIM_FUNC: &str = "def ${1:f}(x: T.Buffer((${2:16},), \"${3:float32}\"), \
@@ -50,11 +50,7 @@ impl List<'_, '_> {
     pub(super) fn decorators_of_namespace(&mut self) {
         let namespace = self.view.context(self.location.item).and_then(|context| context.namespace(self.path));
         let Some(namespace) = namespace else { return };
-        let canonical = match namespace {
-            Namespace::Relax => "R",
-            Namespace::Tir => "T",
-            Namespace::Ir => "I",
-        };
+        let canonical = namespace.name();
         for decorator in members(namespace).iter().copied() {
             if !self.fits(decorator) {
                 continue;

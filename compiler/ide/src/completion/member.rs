@@ -3,7 +3,7 @@
 use super::{CompletionKind, List, Subject, uses};
 use crate::call_site::CallSite;
 use crate::hover::is_module;
-use rx_analysis::decorators::OF_IR;
+use rx_analysis::decorators;
 use rx_analysis::elaborate::{TYPES, special_forms};
 use rx_analysis::prelude;
 use rx_base::name::name;
@@ -26,7 +26,7 @@ impl List<'_, '_> {
             Some(Namespace::Tir) if rest.is_empty() => self.tir_members(),
             Some(Namespace::Tir) => self.tir_members_of(rest),
             Some(Namespace::Ir) if rest.is_empty() => {
-                for member in OF_IR.iter().copied().chain(prelude::members()) {
+                for member in decorators::members(Namespace::Ir).iter().copied().chain(prelude::members()) {
                     if self.fits(member) {
                         let rank = uses::rank(&format!("I.{member}"));
                         self.offer(member, CompletionKind::Function, 4).rank = rank;

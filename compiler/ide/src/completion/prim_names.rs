@@ -7,6 +7,11 @@ use rx_base::name::name;
 use rx_syntax::TokenKind;
 use std::collections::HashSet;
 
+/// The maximal number of names whose definitions are searched, in the order in which they first occur: the first ones,
+/// such as the parameters, and the last ones.
+const MOST_FIRST: usize = 100;
+const MOST_LAST: usize = 200;
+
 impl<'a> List<'a, '_> {
     /// Adds the names that the text before the position binds and that start with the typed prefix: those of the nearest
     /// statement first. The names that the innermost brackets already contain come last, since the indices of a buffer
@@ -52,19 +57,24 @@ impl<'a> List<'a, '_> {
         }
     }
 
-    /// Returns the words of the item's text before the position that start with the typed prefix, without duplicates.
-    fn fitting_words(&self) -> Vec<&'a str> {
-        let mut seen = HashSet::new();
-        let mut found = Vec::new();
+    /// Returns the words of the item's text before the position that start with the typed prefix, without duplicates. In a
+    /// long prim_func, only the first and the last ones, because each is searched in the whole text.
+    fn fitting_words(&mut self) -> Vec<&'a str> {
+        let (mut seen, mut found) = (HashSet::new(), Vec::new());
         for segment in self.item.segments.iter().take(self.location.segment + 1) {
             let tokens = &segment.tree().tokens;
-            for token in 0..tokens.len() {
+            let end = if std::ptr::eq(&**segment, self.segment) { tokens.at_or_after(self.at) } else { tokens.len() };
+            for token in 0..end {
                 let span = tokens.span(token).filter(|_| tokens.kind(token) == Some(TokenKind::Name));
                 let word = span.and_then(|span| segment.text().get(span.range()));
                 if let Some(word) = word.filter(|word| self.fits(word) && seen.insert(*word)) {
                     found.push(word);
                 }
             }
+        }
+        if found.len() > MOST_FIRST + MOST_LAST {
+            self.found.incomplete = true;
+            found.drain(MOST_FIRST..found.len() - MOST_LAST);
         }
         found
     }

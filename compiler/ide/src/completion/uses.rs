@@ -14,6 +14,18 @@ static USES: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
         .collect()
 });
 
+/// For each namespace (`R.nn`), the number of uses of its most frequent member.
+static MOST: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
+    let mut most: HashMap<&str, u32> = HashMap::new();
+    for (name, count) in &*USES {
+        for (dot, _) in name.match_indices('.') {
+            let known = most.entry(name.get(..dot).unwrap_or_default()).or_default();
+            *known = (*known).max(*count);
+        }
+    }
+    most
+});
+
 /// Returns the rank of a name: the lower, the more frequent.
 pub(super) fn rank(name: &str) -> u32 {
     u32::MAX - USES.get(name).copied().unwrap_or_default()
@@ -22,9 +34,7 @@ pub(super) fn rank(name: &str) -> u32 {
 /// Returns the rank of a namespace such as `R.nn`. Operators that are a quarter as frequent as its most frequent member
 /// come first.
 pub(super) fn rank_of_namespace(namespace: &str) -> u32 {
-    let is_member = |name: &&str| name.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('.'));
-    let most = USES.iter().filter(|(name, _)| is_member(name)).map(|(_, count)| *count).max();
-    u32::MAX - most.unwrap_or_default() / 4
+    u32::MAX - MOST.get(namespace).copied().unwrap_or_default() / 4
 }
 
 /// Returns the usual dtypes, the most frequent first.

@@ -236,3 +236,12 @@ fn names_of_a_prim_func_are_offered() {
     assert!(all.iter().any(|it| it == "A") && all.iter().any(|it| it == "i"), "{all:?}");
     assert_eq!(of("vk = T.axis.red$0"), ["reduce"]);
 }
+
+#[test]
+fn long_prim_func_offers_its_parameters_and_last_names() {
+    let lets: String = (0..1000).map(|at| format!("    name{at} = T.int32({at})\n")).collect();
+    let text = format!("@T.prim_func\ndef f(name: T.Buffer((4,), \"float32\")):\n{lets}    name[na$0");
+    let found = at(&Fixture::new(&text));
+    let has = |wanted: &str| found.items.iter().any(|it| it.label == wanted);
+    assert!(found.incomplete && has("name") && has("name999") && !has("name500"), "{}", found.items.len());
+}

@@ -122,9 +122,11 @@ fn local_tuples(body: &Sequence) -> NameSet {
             binding.value.sequences().for_each(|inner| found.extend(local_tuples(inner)));
         }
         let Some(outputs) = &block.outputs else { continue };
-        let local: NameSet = block.bindings.iter().map(|binding| binding.variable).collect();
-        let local: NameSet = local.into_iter().filter(|variable| !outputs.contains(variable)).collect();
-        for binding in block.bindings.iter().filter(|binding| outputs.contains(&binding.variable)) {
+        let outputs: NameSet = outputs.iter().copied().collect();
+        let (visible, local): (Vec<_>, Vec<_>) =
+            block.bindings.iter().partition(|binding| outputs.contains(&binding.variable));
+        let local: NameSet = local.into_iter().map(|binding| binding.variable).collect();
+        for binding in visible {
             if let BoundValue::Expr(value) = &binding.value
                 && has_field(value, &local)
             {

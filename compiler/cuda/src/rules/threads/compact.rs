@@ -167,8 +167,7 @@ fn whole(func: &PrimFunc, id: BufferId) -> Result<Vec<(Dim, i64)>, Declined> {
 ///
 /// Loops that all accesses have in common and block axes do not widen it, nor do thread axes of a private buffer: there
 /// is a separate buffer for each thread. For example, `S[bx * 32 + tx]` with 32 threads accesses begin `bx * 32` and
-/// extent 32 of a shared buffer, but begin `bx * 32 + tx` and extent 1 of a private one. Declines a region to whose
-/// begin an index has no relative form ([`relative`]).
+/// extent 32 of a shared buffer, but begin `bx * 32 + tx` and extent 1 of a private one.
 fn region(
     func: &PrimFunc,
     launch: &Launch,
@@ -211,12 +210,7 @@ fn region(
             _ => Some((&base + &Dim::constant(low), length)),
         }
     });
-    let region: Vec<(Dim, i64)> = regions.collect::<Option<_>>().ok_or_else(unknown)?;
-    let mut moved = accesses.iter().flat_map(|access| access.indices.iter().zip(&region));
-    match moved.all(|(index, (begin, _))| relative(known, index, begin).is_some()) {
-        true => Ok(region),
-        false => Err(unknown()),
-    }
+    regions.collect::<Option<_>>().ok_or_else(unknown)
 }
 
 /// Splits an index into a base, which is constant while the loops of `moving` run, and a lower and an upper bound of
@@ -475,18 +469,13 @@ impl Moving {
     fn indices(&mut self, buffer: BufferId, indices: &[Expr]) -> Vec<Expr> {
         let Some(bases) = self.bases.get(&buffer) else { return indices.to_vec() };
         let moved = indices.iter().zip(bases).map(|(index, base)| {
-            // INVARIANT: [`region`] has found the relative index, or the begin is 0.
-            relative(&mut self.known, index, base).unwrap_or_else(|| index.clone())
+            let dtype = index.dtype();
+            let distance = &self.known.dim(index) - base;
+            self.known.expr(&distance, dtype).or_else(|| Some(index.clone() - self.known.expr(base, dtype)?))
         });
-        moved.collect()
+        // If the begin of the region has no expression, the indices stay.
+        moved.collect::<Option<_>>().unwrap_or_else(|| indices.to_vec())
     }
-}
-
-/// Returns an index relative to the begin of its buffer's region; `None` if it has no expression.
-fn relative(known: &mut Known, index: &Expr, begin: &Dim) -> Option<Expr> {
-    let dtype = index.dtype();
-    let distance = &known.dim(index) - begin;
-    known.expr(&distance, dtype).or_else(|| Some(index.clone() - known.expr(begin, dtype)?))
 }
 
 /// Marks loops of at most [`UNROLLED`] iterations that index private buffers as unrolled, in the leaves of a tree.
