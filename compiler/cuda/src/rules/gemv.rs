@@ -322,8 +322,8 @@ impl FewRows {
     }
 }
 
-/// Emits one vector load of a factor's adjacent elements, the first at index `number` of `axis` and at the current K
-/// value, into `to`. It is guarded by the element's condition, if there is one.
+/// Emits one vector load into `to`, under the element's condition if there is one. The load begins at the factor's
+/// element at index `number` of `axis` and at the current K index.
 fn read_pack(
     kernel: &mut Kernel<'_>,
     names: &GemmNames,

@@ -2,7 +2,7 @@
 //!
 //! The leading statement, such as the first reduction, determines which loops are rows and columns. `parts` lists the
 //! stores of each statement, `unify` maps its loops to the shared ones, and `Builder` replaces loads by variables.
-//! Collection ends at the first statement that does not fit.
+//! Collection ends at the first statement after the leading one that does not fit.
 
 mod parts;
 mod unify;
@@ -31,12 +31,11 @@ pub(in crate::rules) enum Form {
     Scan,
 }
 
-/// Collects the stages of the statements at the front of a task: at most `most` statements, and only those before the
-/// first one after the leading statement that cannot be a stage. Returns the stages, and the number of statements that
-/// they compute.
+/// Collects the stages of at most `most` statements at the front of a task. Stops before the first statement after the
+/// leading one that does not fit. Returns the stages, and the number of statements that they compute.
 ///
 /// # Errors
-/// There is no leading statement among the first `most`; it or a statement before it cannot be a stage; or an extent or
+/// There is no leading statement among the first `most`; it or a statement before it does not fit; or an extent or
 /// index of the stages is no expression over the loops and the function's scalars.
 pub(in crate::rules) fn collect(task: &Task<'_>, form: Form, most: usize) -> Result<(Stages, usize), Declined> {
     let (lead, shared) = leading(task, form)?;
@@ -287,8 +286,8 @@ impl<'f> Builder<'f> {
     }
 
     /// Replaces the loads in a value by variables of reads and stages. `is_conditional`: the value is evaluated under a
-    /// condition only, so its loads stay where they are, except those of elements that a stage computes. For example,
-    /// in `select(k < n, X[k], 0)` the load of `X[k]` stays.
+    /// condition only, or is an index of a load, so its loads stay where they are, except those of elements that a
+    /// stage computes. For example, in `select(k < n, X[k], 0)` the load of `X[k]` stays.
     fn value(&mut self, expr: &Expr, is_conditional: bool) -> Result<Expr, Declined> {
         let part = |this: &mut Self, expr: &Expr| this.value(expr, is_conditional).map(Box::new);
         Ok(match expr {
@@ -325,9 +324,11 @@ impl<'f> Builder<'f> {
         })
     }
 
-    /// Returns the variable of the stage that computes the loaded element, if there is one. Otherwise a load that must
-    /// not be executed unconditionally, or whose index a stage computes, stays a load, of a linear index, and any other
-    /// load becomes the variable of a read.
+    /// Returns the variable of the stage that computes the loaded element, if there is one. Otherwise returns a load at
+    /// a linear index if `is_conditional` or if its index depends on a stage, else the variable of a read.
+    ///
+    /// # Errors
+    /// Stages compute only other elements of the buffer, or the index is no expression over the loops.
     fn load(
         &mut self,
         buffer: BufferId,

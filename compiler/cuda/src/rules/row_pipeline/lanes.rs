@@ -29,10 +29,10 @@ pub(in crate::rules) struct Lanes {
     /// Whether a row may be longer than its chunks cover. A second loop, which keeps no values in registers, processes
     /// the other elements.
     pub(in crate::rules) has_rest: bool,
-    /// Whether the row length is not known to be a multiple of the vector width: a scalar tail loop processes the last
-    /// elements.
+    /// Whether a scalar tail loop processes the last elements, because the row length is not known to be a multiple of
+    /// the vector width.
     pub(in crate::rules) has_tail: bool,
-    /// Whether the chunks cover the row exactly, so that no bounds check is needed.
+    /// For `Printer::columns_loop`: whether the chunks cover the row exactly, so that no bounds check is needed.
     pub(in crate::rules) is_exact: bool,
     /// For a row that is split among blocks: the block's number and the number of blocks, as C expressions.
     pub(in crate::rules) split: Option<(String, String)>,
@@ -45,8 +45,7 @@ impl Lanes {
         Lanes { lane: "lane", threads, has_tail, ..Lanes::single(way.multiples.clone()) }
     }
 
-    /// Returns the distribution in which threads do not share a row, without chunks. `elementwise` and `transpose`
-    /// compute a thread's element themselves; callers whose threads share a row replace the number of threads.
+    /// Returns the distribution of a row over one thread, without chunks.
     pub(in crate::rules) fn single(multiples: Multiples) -> Lanes {
         Lanes {
             lane: "0",
@@ -93,8 +92,7 @@ pub(in crate::rules) struct Held {
 }
 
 impl Held {
-    /// Finds all values of elements that several loops use. The rule then decides how many chunks of them fit in
-    /// registers.
+    /// Finds all values of elements that one loop loads or computes and a later loop uses.
     pub(in crate::rules) fn of(stages: &Stages, items: &[Item]) -> Held {
         let loops: Vec<&Vec<usize>> = items
             .iter()

@@ -63,9 +63,9 @@ fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
 /// Returns the stores of the statement at position `at`, in order.
 ///
 /// # Errors
-/// The statement is not a loop nest around stores, a reduction or (for [`Form::Scan`]) a scan; or it has a predicate,
-/// loops that are bound to threads or blocks, extents that the host does not know, a condition under which the host
-/// runs it, or axes, an init or an update in another form.
+/// There is no such statement, or it is not a loop nest around stores, a reduction or (for [`Form::Scan`]) a scan in a
+/// supported form. For example, it has a predicate, loops that are bound to threads or blocks, extents that the host
+/// does not know, or a condition under which the host runs it.
 pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>, Declined> {
     let nest = task.nest(at)?;
     Declined::when(has_threads(task, at), "requires loops without thread bindings; found a bound loop")?;
@@ -166,7 +166,7 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     Ok(parts.into_iter().enumerate().map(of).collect())
 }
 
-/// Whether a reduction's init is executed in the first iteration of its reduction loops and in no other.
+/// Whether a reduction's init is known to be executed in the first iteration of its reduction loops and in no other.
 fn begins_once(stmt: &Stmt) -> bool {
     let mut loops = Vec::new();
     let mut inner = stmt;

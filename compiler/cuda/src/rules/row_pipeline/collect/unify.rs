@@ -16,7 +16,7 @@ use rx_tir::rewrite::substitute;
 use rx_tir::{BufferId, Expr, IterKind, VarId};
 use std::collections::VecDeque;
 
-/// An iterator over the statements of a task: for each, its parts, with their loops replaced by shared ones.
+/// An iterator over the statements of a task: for each, its parts over shared loops.
 ///
 /// Statements up to the leading one are unified backwards from it, since its loops are the shared ones. Later
 /// statements are unified when they are requested.

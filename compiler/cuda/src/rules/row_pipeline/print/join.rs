@@ -111,9 +111,9 @@ impl Printer<'_, '_, '_> {
     /// Prints the all-reduce of `count` groups of threads through shared memory. `group` is the thread's group as C
     /// text.
     ///
-    /// If `places` is 1, each group has one partial result, and `place` is the condition for the thread that writes it.
-    /// Otherwise each group has `places` threads, which have different rows, and `place` is the thread's position among
-    /// these.
+    /// If `places` is 1, all threads of a group have the same partial result, and `place` is the condition for the one
+    /// that writes it. Otherwise the `places` threads of a group have different rows, and `place` is the thread's
+    /// position in its group.
     pub(in crate::rules) fn join_groups(
         &mut self,
         reduction: &[Stage],

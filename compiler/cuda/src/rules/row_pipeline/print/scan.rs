@@ -12,8 +12,8 @@
 //! contiguous, and so are those of a thread within one chunk. Elements are scanned within each chunk of a thread, then
 //! among the lanes by shuffles, then among the groups through shared memory.
 //!
-//! Requires an associative operation with an identity, and a commutative one if a row is split among blocks. Guarantees
-//! the same order of combination in every run.
+//! Requires an associative operation with an identity. If a row is split among blocks, the operation must also be
+//! commutative. Guarantees the same order of combination in every run.
 
 use super::{Printer, Use};
 use crate::printer::types;
@@ -42,7 +42,7 @@ pub(in crate::rules) struct Scanners {
 }
 
 impl Scanners {
-    /// Returns the elements of a row that are scanned in one iteration.
+    /// Returns the number of elements of a row that are scanned in one iteration.
     pub(in crate::rules) fn at_once(&self) -> i64 {
         self.lanes * self.groups * self.chunks * self.width
     }
@@ -58,16 +58,17 @@ pub(in crate::rules) struct Scan<'s> {
     ctype: &'static str,
     /// The array of the thread's values.
     values: String,
-    /// The combination of all elements of the row before the current iteration; in a kernel that only reduces, of the
-    /// thread's elements.
+    /// The combination of all elements before the current iteration: those of the row, and the one before it if the
+    /// scan begins with that. In a kernel that only reduces, the partial result.
     pub(in crate::rules) carry: String,
     /// The shared memory for the groups' values, if there are several groups.
     parts: Option<String>,
 }
 
 impl<'s> Printer<'_, '_, 's> {
-    /// Declares the array of the scan's values, the carry from one iteration to the next, and shared memory for the
-    /// groups' values. `goes_on`: the carry begins with the element before the row, if there is one.
+    /// Declares the array of the thread's values, the carry from one iteration to the next, and, if there are several
+    /// groups, shared memory for their values. `goes_on`: the carry begins with the element before the row, if the scan
+    /// does.
     pub(in crate::rules) fn begin_scan(
         &mut self,
         at: usize,
