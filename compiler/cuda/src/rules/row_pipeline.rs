@@ -22,7 +22,7 @@
 //!
 //! `rows`, `reduction` (few long rows), `columns` (along leading axes), `scan`, `elementwise` and `transpose` map
 //! stages to threads in different ways. A tuple reduction (a maximum and its index) is one stage for each of its
-//! values; it requires an update that chooses the same side in any order (`rx_loops::commutes`). A let value is a
+//! values; it requires an update that chooses the same values in any order (`rx_loops::commutes`). A let value is a
 //! stage that is not stored.
 
 pub(super) mod collect;
@@ -100,8 +100,9 @@ pub(super) struct Stage {
     pub(super) value: Expr,
     /// The variable by which other stages use the value.
     pub(super) var: VarId,
-    /// The variable of the value that is combined with the own one: in a reduction another partial result, in a tuple
-    /// reduction also the value of an element, and in a scan the right operand.
+    /// The variable of the value that is combined with the stage's own. In a reduction this is another partial result
+    /// (in a tuple reduction also the value of an element), and in a scan the right operand. Other stages do not use
+    /// it.
     pub(super) other: VarId,
 }
 
@@ -114,7 +115,7 @@ pub(super) struct Target {
     pub(super) index: Expr,
     /// The dtype of the value: that of the buffer, or of the let variable.
     pub(super) dtype: DType,
-    /// Whether it is stored: its buffer is a parameter or is used by other kernels, and no later stage overwrites it.
+    /// Whether it is stored: its buffer is a parameter or is used by later kernels, and no later stage overwrites it.
     /// Let values and scans are never stored themselves.
     pub(super) is_stored: bool,
 }
@@ -153,8 +154,7 @@ pub(super) struct Stages {
     pub(super) columns: Vec<Axis>,
     /// The stages in order: each uses values of earlier ones only.
     pub(super) stages: Vec<Stage>,
-    /// The elements that stages load unconditionally, at indices that no stage computes. Other loads stay in
-    /// [`Stage::value`].
+    /// The elements that stages load unconditionally, at indices that no stage computes. Loads in indices stay loads.
     pub(super) reads: Vec<Read>,
     /// The statements that the stages execute.
     pub(super) statements: Vec<Stmt>,
@@ -207,8 +207,8 @@ impl Stages {
         })
     }
 
-    /// Groups the stages into loops over the columns and values of the row. A value of the row ends the current loop. A
-    /// stage that needs the result of a reduction or scan of the current loop begins a new one.
+    /// Groups the stages into loops over the columns and values of the row. A stage of [`Kind::Row`] ends the current
+    /// loop. A stage that needs the result of a reduction or scan of the current loop begins a new one.
     pub(super) fn items(&self) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -250,7 +250,7 @@ pub(super) fn product(axes: &[Axis]) -> Expr {
 }
 
 /// The maximum number of blocks of a split reduction, of which each has one part of a row (or of some neighbouring
-/// rows): enough to occupy any device. Longer rows have longer parts, along which the block loops.
+/// rows): enough to occupy a device. Longer rows have longer parts, along which the block loops.
 pub(super) const MANY_BLOCKS: i64 = 1024;
 
 /// Whether a statement of a task binds loops to threads or blocks itself. The row pipeline does not take such

@@ -58,16 +58,17 @@ pub(super) const COLUMNS: Rule = Rule {
 /// The maximum length of a row that one warp, or some of its lanes, reduces.
 const MOST_IN_WARP: i64 = 1024;
 
-/// The 32-bit registers per thread that may hold elements of a row of constant length: in blocks of up to 512 threads,
-/// where a thread may have 128 registers, and in larger blocks, where it may have 64. `columns` uses the second number.
+/// The targeted maximum of 32-bit registers per thread that hold elements of a row of constant length: in blocks of up
+/// to 512 threads, where a thread may have 128 registers, and in larger blocks, where it may have 64. `columns` uses
+/// the second number.
 const MOST_KEPT: (i64, i64) = (64, 32);
 
 /// The number of threads of a block whose rows each have some lanes of a warp ([`Layout::Warps`]).
 const SHARED_BLOCK: i64 = 128;
 
-/// The number of 32-bit registers per thread that hold elements in `rows` if the row length is symbolic. If an element
-/// needs one register, a warp holds all rows that it is used for (32 · 32 = 1024 elements), and a block of 256 threads
-/// holds rows of up to 8192 elements.
+/// The targeted number of 32-bit registers per thread that hold elements in `rows` if the row length is symbolic. If an
+/// element needs one register, a warp holds all rows that it is used for (32 · 32 = 1024 elements), and a block of 256
+/// threads holds rows of up to 8192 elements.
 const USUAL_KEPT: i64 = 32;
 
 /// The number of threads in `rows` for a row of symbolic length that has more than [`MOST_IN_WARP`] elements.
@@ -76,9 +77,9 @@ const LONG_BLOCK: i64 = 256;
 /// The number of threads per multiprocessor that hides memory latency if each has several loads in flight.
 const THREADS_OF_UNIT: i64 = 512;
 
-/// The targeted number of elements per thread in a block that computes one row. In the rule `columns`, if the row
-/// length is symbolic: the targeted number of 32-bit registers per thread that hold elements; half of it if a thread
-/// has several rows.
+/// The targeted number of elements per thread in a block that computes one row of constant length. In the rule
+/// `columns`, if the length is symbolic: the targeted number of 32-bit registers per thread that hold elements; half of
+/// it if a thread has several rows.
 const OF_THREAD: i64 = 16;
 
 fn take_rows(task: &Task<'_>) -> Result<Schedule, Declined> {
@@ -136,8 +137,8 @@ fn of_length(stages: &Stages, length: i64, way: &Way, held: &Held) -> (Layout, L
             (Layout::Warps { lanes }, lanes)
         }
         false => {
-            // Values wider than 32 bits, or several values per element, may need more registers than the threads of the
-            // largest block have.
+            // Values wider than 32 bits, or several values per element, may need more registers than a thread of the
+            // largest block has.
             let most = if held.registers > 1 { 512 } else { 1024 };
             let threads = (length / OF_THREAD).clamp(128, most).cast_unsigned().next_power_of_two().cast_signed();
             (Layout::Block { threads }, threads)

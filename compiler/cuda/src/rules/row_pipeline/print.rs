@@ -8,10 +8,11 @@
 //! }
 //! ```
 //!
-//! Thread `lane` of a row has the elements `(chunk * threads + lane) * width` and the next `width - 1`. If a vector has
-//! elements of several rows ([`Lanes::is_of_rows`]), the thread has element `chunk * threads + lane` of each. Values
-//! that several loops use stay in registers for the first chunks ([`Lanes::chunks`]). Those of later elements are
-//! loaded and computed again.
+//! In a loop over the columns (`columns`), if the row is not split among blocks, thread `lane` of the row has whole
+//! vectors: the elements `(chunk * threads + lane) * width` and the next `width - 1`. If a vector has elements of
+//! several rows ([`Lanes::is_of_rows`]), the thread has element `chunk * threads + lane` of each. Values that several
+//! loops use stay in registers for the first chunks ([`Lanes::chunks`]). Those of later elements are loaded and
+//! computed again. Scans (`scan`) and rules that print the loops themselves may divide the elements in another way.
 
 mod columns;
 mod join;
@@ -84,8 +85,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         }
     }
 
-    /// Prints the loads of elements that are the same for the whole row. A row that may have no elements may not have
-    /// these elements either, so their loads are conditional, unless a value of the row uses them in any case.
+    /// Prints the loads of elements that are the same for the whole row. If the row may be empty, these elements may
+    /// not exist. They are then loaded only if it has elements, unless a stage of [`Kind::Row`] uses them.
     pub(in crate::rules) fn row_reads(&mut self) -> Result<(), String> {
         let length = self.stages.row_length();
         let is_empty = length.as_int().is_none_or(|length| length <= 0);
@@ -249,8 +250,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(())
     }
 
-    /// Returns the given stages, and the element stages that they use, directly or not, whose values are not in
-    /// registers and so are computed again.
+    /// Returns, in order, the given stages and, recursively, the element stages that they use and whose values are not
+    /// in registers: these are computed again.
     fn with_needed(&self, stages: &[usize], chunk: Option<&str>) -> Vec<usize> {
         let mut needed: Vec<usize> = stages.to_vec();
         let mut at = 0;
@@ -270,7 +271,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
     }
 
     /// Prints the load of `width` elements that are neighbours along the vector's axis, unless they are available
-    /// already; returns element `v` of them (the only one, if there is one) as a C expression. Contiguous, aligned
+    /// already; returns element `v` of them (the only one if `width` is 1) as a C expression. Contiguous, aligned
     /// elements are loaded as one vector, others one by one.
     fn read(&mut self, at: usize, chunk: Option<&str>, width: i64) -> Result<String, String> {
         let stages = self.stages;
@@ -315,8 +316,9 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(value)
     }
 
-    /// Prints one stage of `done` for one element. `is_own`: the stage belongs to this loop; otherwise it is only
-    /// computed again and not stored. `part` is the vector that collects the stored elements, if there is one.
+    /// Prints stage `at` for one element; the first stage of a tuple reduction prints all of them. `done`: all stages
+    /// that are printed for the element. `is_own`: the stage belongs to this loop; otherwise it is only computed again
+    /// and not stored. `part` is the vector that collects the stored elements, if there is one.
     fn stage(
         &mut self,
         at: usize,
@@ -409,8 +411,8 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
         Ok(if binds < SUM { format!("{name} + ({text})") } else { format!("{name} + {text}") })
     }
 
-    /// Returns a linear index as C text. Its sums and products are printed without protection from overflow, since they
-    /// stay within the buffer.
+    /// Returns a linear index as C text. Its outermost sums, differences and products are printed without protection
+    /// from overflow, since the index is within the buffer.
     fn sum(&mut self, index: &Expr) -> Result<Bound, String> {
         let (symbol, level, left, right) = match index {
             Expr::Binary { op: BinaryOp::Add, left, right } => ("+", SUM, left, right),

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Every buffer begins at a multiple of 16 bytes, so vectors are aligned if certain extents and strides are multiples
-//! of the vector width. A symbolic extent is known at the launch: there are kernels for both cases, and the host gives
-//! those of the other case no blocks. Separate kernels are better than a branch in one, as the scalar kernel needs
-//! fewer registers, and may have one thread per element instead of one per vector.
+//! of the vector width. A symbolic extent is known at the launch: there are usually kernels for both cases, and the
+//! host gives those of the other case no blocks. Separate kernels are better than a branch in one, as the scalar kernel
+//! needs fewer registers, and may have one thread per element instead of one per vector.
 //!
 //! Invariant: the conditions of a statement's variants exclude each other, and one of them holds for any extents.
 
@@ -53,9 +53,9 @@ impl Stages {
     }
 
     /// Returns the variants of vectors along an axis. The widest vector has 16 bytes of the narrowest element that is
-    /// contiguous along the axis, and at most 8 elements; it is halved as long as the extent cannot be a multiple of
-    /// it. If it relies on assumptions, a second variant without them follows. `is_cut`: the extent need not be a
-    /// multiple of the width.
+    /// contiguous along the axis, and at most 8 elements; it is halved as long as the extent is known not to be a
+    /// multiple of it, unless `is_cut`: the extent need not be a multiple. If it relies on assumptions, a second
+    /// variant without them follows, or is the only one if the host cannot test them.
     pub(in crate::rules) fn ways_along(&self, along: &Axis, is_cut: bool) -> Vec<Way> {
         let elements: Vec<(&Affine, DType)> = self.vectors(along);
         let bytes = elements.iter().map(|(_, dtype)| dtype.bytes().cast_signed()).min();

@@ -59,7 +59,8 @@ impl Layout {
         }
     }
 
-    /// Returns the condition for a thread to store its elements, as CUDA text; `None` if every thread has a row.
+    /// Returns the condition for a thread to store its elements, as CUDA text; `None` for [`Layout::Block`], where
+    /// every thread has a row.
     pub(in crate::rules) fn guard(&self) -> Option<&'static str> {
         match self {
             Layout::Block { .. } => None,
@@ -105,8 +106,9 @@ impl Layout {
         self.begin_row(printer, rows, &at)
     }
 
-    /// Emits the row with the number `at`. Threads beyond the last row compute the last one (or, with several rows per
-    /// thread, the last ones) and do not store, so that all threads take part in barriers and shuffles.
+    /// Emits the thread's row, whose number is the C text `at`, and its axes. Threads beyond the last row compute the
+    /// last one (or, with several rows per thread, the last ones) and do not store, so that all threads take part in
+    /// barriers and shuffles.
     pub(in crate::rules) fn begin_row(
         &self,
         printer: &mut Printer<'_, '_, '_>,

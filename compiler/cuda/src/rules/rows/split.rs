@@ -39,7 +39,7 @@ pub(in crate::rules) const RULE: Rule = Rule {
     take,
 };
 
-/// The number of blocks from which on a device is fully occupied: two per multiprocessor of an H100.
+/// The number of blocks that are enough to occupy a device: two per multiprocessor of an H100.
 const ENOUGH_BLOCKS: i64 = 264;
 
 /// The number of rows below which one block per row leaves most of a device idle.
@@ -64,8 +64,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let (layout, ways, least) = match is_apart {
         true => {
             let plain = Way { multiples: Multiples::of(1), condition: None };
-            // Vectors along the rows (several neighbouring rows per thread) reduce the number of blocks per part, but a
-            // row may then have as many times more parts. So they usually cost no parallelism.
+            // With vectors along the rows (several neighbouring rows per thread), fewer blocks cover all rows, but a
+            // row may have more parts. So the vectors usually cost no parallelism.
             let way = stages.rows.last().and_then(|last| stages.ways_along(last, false).pop()).unwrap_or(plain);
             let (_, lanes) = across(&stages, &held, &way);
             let parts = 8;
@@ -119,8 +119,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
 }
 
 /// Collects the stages of one loop with a reduction, and the values of the row after it. If later stages loop over the
-/// row again, all statements after the first reduction are left to other kernels. This pays only if the rows are so few
-/// and long that one block per row would leave most of a device idle; otherwise the rule declines.
+/// row again, collects only the statements up to the first reduction. This pays only if the rows are so few and long
+/// that one block per row would leave most of a device idle; otherwise the rule declines.
 fn of_one_reduction(task: &Task<'_>) -> Result<(Stages, usize), Declined> {
     let (stages, taken) = collect(task, Form::Rows, usize::MAX)?;
     check(&stages)?;

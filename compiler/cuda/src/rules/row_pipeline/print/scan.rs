@@ -325,8 +325,8 @@ impl<'s> Printer<'_, '_, 's> {
         Ok(())
     }
 
-    /// Prints the combination of the values of earlier blocks' parts of the row into the carry. `parts` returns the C
-    /// text of a part's value by its number, and `count` is the number of earlier parts.
+    /// Prints the combination of the values of the row's earlier parts, which other blocks reduced, into the carry.
+    /// `parts` returns the C text of a part's value by its number, and `count` is the number of earlier parts.
     pub(in crate::rules) fn carry_parts(
         &mut self,
         scan: &Scan<'_>,
@@ -346,7 +346,7 @@ impl<'s> Printer<'_, '_, 's> {
         self.add(scan, &scan.carry, &earlier)
     }
 
-    /// Records which reads' arrays are loaded: those of the reads that one of these stages uses, and no others.
+    /// Records that the arrays of the reads that these stages use directly are loaded, and no others.
     pub(in crate::rules) fn fill(&mut self, stages: &[usize]) {
         let used = |at: &usize| stages.iter().any(|one| self.uses_read(*one, *at));
         self.filled = self.read_arrays.keys().copied().filter(used).collect();
