@@ -183,16 +183,22 @@ impl Placer<'_> {
         conflicts_with
     }
 
-    /// Places barriers in a loop body, including those for loop-carried dependences. A first walk collects the effects
-    /// at the end of an iteration; the second one places barriers with these and the effects before the loop.
+    /// Places barriers in a loop body, including those for loop-carried dependences. The body is walked with the effects
+    /// before the loop and those at the end of an iteration, which the barriers of the walk decide; so it is walked until
+    /// no effect at the end is new.
     fn loop_body(&self, body: Node, before: &mut Effects) -> Result<Node, Declined> {
-        let mut around = before.clone();
-        self.node(body.clone(), &mut around)?;
-        around.add(before);
-        let mut inside = around;
-        let body = self.node(body, &mut inside)?;
-        before.add(&inside);
-        Ok(body)
+        let count = |effects: &Effects| effects.read.len() + effects.written.len();
+        let mut start = before.clone();
+        loop {
+            let mut end = start.clone();
+            let placed = self.node(body.clone(), &mut end)?;
+            let known = count(&start);
+            start.add(&end);
+            if count(&start) == known {
+                before.add(&end);
+                return Ok(placed);
+            }
+        }
     }
 }
 
