@@ -265,7 +265,8 @@ fn check(stages: &Stages) -> Result<(), Declined> {
                 read.extend(of(*var));
             }
         });
-        // A product: each of two reads uses a row axis that the other does not, so both are read again for other rows.
+        // A matrix product: each of two reads uses a row axis that the other does not, so each reads elements that
+        // several rows use.
         let misses = |a: &super::row_pipeline::Read, b: &super::row_pipeline::Read| {
             stages.rows.iter().any(|axis| !a.element.uses(axis.var) && b.element.uses(axis.var))
         };

@@ -40,19 +40,19 @@ const MOST_IN_WARP: i64 = 1024;
 /// With fewer blocks than this, most of a device is idle.
 const FEW_BLOCKS: i64 = 64;
 
-/// Row length in elements from which on one block for each row (or for 32 strided rows) is too slow: 32768 for
-/// contiguous rows, 2048 for strided ones.
+/// Minimum length in elements of rows that are split into parts if there are few blocks: 32768 for contiguous rows,
+/// 2048 for strided ones.
 const LONG_ROW: (i64, i64) = (32_768, 2048);
 
-/// Targeted minimum length of a part of a row, in elements: 4096 for contiguous rows, 256 for strided ones. Rounding up
-/// the number of parts can make them shorter.
+/// Limit of the number of parts of a row: its length divided by this, rounded up. 4096 elements for contiguous rows,
+/// 256 for strided ones.
 const LEAST_PART: (i64, i64) = (4096, 256);
 
 /// Number of blocks that keep a device busy.
 const ENOUGH_BLOCKS: i64 = 512;
 
-/// Minimum extent of the last row axis for which strided rows are scanned side by side, with neighbouring threads for
-/// neighbouring rows.
+/// Minimum extent of the last row axis, if it is a constant, for which strided rows are scanned side by side, with
+/// neighbouring threads for neighbouring rows.
 const SIDE_BY_SIDE: i64 = 16;
 
 /// Limit of the 32-bit registers of a thread for scanned values: 16 values of at most 32 bits, or 8 wider ones.
@@ -214,7 +214,8 @@ fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, multiples, side: None })
 }
 
-/// Returns the threads of a row and the distribution of its elements over them, if a block scans each row.
+/// Returns the threads of a row (or of a part of it) and the distribution of its elements over them, if a block scans
+/// each.
 fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let threads = match stages.row_length().as_int() {
@@ -225,8 +226,8 @@ fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Block { threads }, Scanners { lanes: 32, groups: threads / 32, chunks, width, multiples, side: None })
 }
 
-/// Returns the threads of a strided row and the distribution of its elements over them. Each block has 32 neighbouring
-/// rows, with 1 to 16 threads for each.
+/// Returns the threads of a strided row (or of a part of it) and the distribution of its elements over them. Each block
+/// has 32 neighbouring rows, with 1 to 16 threads for each.
 fn across(stages: &Stages, values: i64) -> (Layout, Scanners) {
     let rows = stages.row_count().as_int();
     let parts = match (rows, stages.row_length().as_int()) {

@@ -14,7 +14,7 @@
 //! Requires a block without an init, allocations, `while` loops, assertions, evaluated calls or a condition of the
 //! host; a single store, at an index that serial loops or data determine; no read of its buffer except that of the
 //! stored element in the stored value; at least 16 serial iterations if their number is a constant; at most 2048
-//! parallel ones if theirs is. Guarantees the results of the serial loops to the bit, also for sums. The exception are
+//! parallel ones if theirs is. Guarantees the results of the serial loops to the bit, also for sums. The exceptions are
 //! products and sums that the device compiler contracts to fused multiply-adds (`--fmad`), which are rounded once.
 
 use super::fallback::{loops_of, thread_count, with_loops};
@@ -74,7 +74,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     };
     Declined::when(owners < 2, "requires few parallel iterations; found enough for the device")?;
     // An axis whose index depends only on the parallel loops and on scalars has the same index in all serial iterations
-    // of such a thread, so it does not count for the owner.
+    // of a thread, so it does not count for the owner.
     let own: Vec<VarId> = threads.iter().map(|one| one.var).chain(uniform.iter().copied()).collect();
     let axes: Vec<usize> = match &Accesses::of(body).stores[..] {
         [(_, indices)] => {

@@ -14,9 +14,9 @@
 //! enumerating its cases (`rx_loops::Ranking`).
 //!
 //! Keys are converted to unsigned integers of the same order (of the reverse order to sort descending) and sorted
-//! together with their positions; the stored values are loaded again from these positions. When runs are merged, an
-//! element's position is its position in its own run plus the number of elements before it in each other run, which a
-//! binary search finds.
+//! together with their positions; the stored values are loaded again from these positions. In a merged run, an
+//! element's place is its place in its own run plus the number of elements before it in each other run, which a binary
+//! search finds.
 //!
 //! Reference: K. E. Batcher, "Sorting networks and their applications", 1968 (bitonic sort).
 
@@ -225,8 +225,8 @@ fn rank_of(stmt: &Stmt, ranks: BufferId) -> Option<Vec<Expr>> {
 }
 
 /// Maps the loops of the stores to those of the ranking, by their positions in the indices of the ranks. `None` if an
-/// index is neither a loop nor the same constant, if the extents of two loops differ, or if a loop is used twice or
-/// left over.
+/// index is neither a loop nor the same constant in both, if the extents of two loops are not proved equal, or if a
+/// loop is used twice or left over.
 fn names(
     task: &Task<'_>,
     ranking: &Ranking,

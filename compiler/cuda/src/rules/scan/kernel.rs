@@ -105,8 +105,8 @@ impl ScanKernel {
         matches!(self.step, Step::Whole) && length.is_some_and(|length| length <= self.scanners.at_once())
     }
 
-    /// Opens the loop along the row, or along the block's part of it, unless one iteration covers a whole row. Returns
-    /// the C texts of an iteration's first column (`None` if one iteration covers the row) and of the exclusive end.
+    /// Opens the loop along the row, or along the block's part of it; none if [`Self::is_one_round`]. Returns the C
+    /// texts of an iteration's first column (`None` without a loop) and of the exclusive end of the row or part.
     fn open_iterations(&self, printer: &mut Printer<'_, '_, '_>) -> Result<(Option<&'static str>, String), String> {
         let length = printer.kernel.operand(&self.stages.row_length(), RELATION + 1)?;
         if self.is_one_round() {

@@ -97,8 +97,8 @@ impl Placer<'_> {
         effects.of_only(|id| self.ordered.contains(&id))
     }
 
-    /// Returns the node with barriers. `before` holds the effects since the last barrier: up to the beginning of the
-    /// node when the function is called, and up to its end when it returns.
+    /// Returns the node with barriers. `before` holds the effects that may have no barrier after them: up to the
+    /// beginning of the node when the function is called, and up to its end when it returns.
     fn node(&self, node: Node, before: &mut Effects) -> Result<Node, Declined> {
         match node {
             Node::Seq(nodes) => {
@@ -163,12 +163,11 @@ impl Placer<'_> {
 }
 
 impl Placer<'_> {
-    /// Whether a barrier is needed before a statement that evaluates the expressions `asked` and, if it is a loop,
-    /// executes `body`: whether one of their accesses conflicts with an access in `before`. A barrier before the loop
-    /// orders the accesses in the loop after those before it. Otherwise each iteration would need a barrier for them.
-    /// Loop-carried dependences still need barriers in the loop ([`Placer::loop_body`]).
+    /// Whether a barrier is needed before a node: whether an access of its expressions `asked` or, for a loop, of its
+    /// `body` conflicts with an access in `before`. After this barrier, only loop-carried dependences and conflicts
+    /// within an iteration need barriers in the body ([`Placer::loop_body`]).
     ///
-    /// Then adds the effects of `asked` to `before`, which is cleared first if a barrier is needed.
+    /// Also adds the effects of `asked` to `before`, which is cleared first if a barrier is needed.
     fn in_front(&self, asked: &[&Expr], body: Option<&Node>, before: &mut Effects) -> bool {
         let mut all = Effects::default();
         asked.iter().for_each(|expr| all.expr(expr));

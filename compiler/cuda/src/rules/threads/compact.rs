@@ -1,5 +1,4 @@
-//! Buffer compaction: shrinks local, shared and fragment buffers to the region that a thread, a block or a warp
-//! accesses.
+//! Buffer compaction: shrinks local, shared and fragment buffers to the accessed region.
 //!
 //! ```text
 //! S = alloc((1024,), scope="shared")                      S = alloc((32,), scope="shared")
@@ -74,7 +73,7 @@ struct Access {
 /// Shrinks the private and shared buffers, in the tree and in the function's table of buffers, and returns them.
 ///
 /// # Errors
-/// - The accessed region of a buffer has no constant bound, and the buffer has a symbolic shape.
+/// - The accessed region of a buffer is not known, and the buffer has a symbolic shape.
 /// - A private buffer is larger than [`LOCAL_BYTES`], or a fragment buffer than [`LOCAL_BYTES`] for each lane of a
 ///   warp; or the size of a buffer overflows.
 /// - A buffer in global memory is neither a parameter nor a temporary of the function.
@@ -166,8 +165,9 @@ fn whole(func: &PrimFunc, id: BufferId) -> Result<Vec<(Dim, i64)>, Declined> {
 /// Returns the accessed region: begin and extent for each axis of the buffer.
 ///
 /// Loops that all accesses have in common and block axes do not widen it, nor do thread axes of a private buffer: there
-/// is a separate buffer for each thread. For example, `S[bx * 32 + tx]` with 32 threads accesses begin `bx * 32` and
-/// extent 32 of a shared buffer, but begin `bx * 32 + tx` and extent 1 of a private one.
+/// is a separate buffer for each thread (or warp). For example, `S[bx * 32 + tx]` with 32 threads accesses begin
+/// `bx * 32` and extent 32 of a shared buffer, but begin `bx * 32 + tx` and extent 1 of a private one. Declines if it
+/// finds no constant extent, or no expression for an index relative to the begin.
 fn region(
     func: &PrimFunc,
     launch: &Launch,
@@ -274,7 +274,7 @@ fn span(known: &mut Known, index: &Expr, moving: &FxHashMap<VarId, Values>) -> O
 /// The least and the largest value of a loop variable; `None` if they are not constants.
 type Values = Option<(i64, i64)>;
 
-/// Returns the values of a loop with this start and number of iterations. A loop without iterations has its start.
+/// Returns the values of a loop with this start and number of iterations; without iterations, only the start.
 fn values(start: &Expr, extent: &Expr) -> Values {
     let (start, extent) = (start.as_int()?, extent.as_int()?);
     Some((start, start.checked_add(extent.max(1) - 1)?))
@@ -478,7 +478,8 @@ impl Moving {
     }
 }
 
-/// Marks loops of at most [`UNROLLED`] iterations that index private buffers as unrolled, in the leaves of a tree.
+/// Marks serial and vectorized loops of at most [`UNROLLED`] iterations, a constant number, that index private buffers
+/// as unrolled, in the leaves of a tree.
 fn unroll(node: &mut Node, local: &[BufferId]) {
     if let Node::Leaf(stmt) = node {
         *stmt = unrolled(stmt, local);
@@ -501,7 +502,7 @@ fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
 
 /// Whether the loop's variable occurs in an index of an access to one of these buffers. The search covers the leaves of
 /// the tree, the statements of fragment operations, and the elements and results of cross-thread reductions. It does
-/// not cover vectorized copies, or the conditions and initial values of nodes.
+/// not cover vectorized copies, or other expressions of nodes, such as conditions and let values.
 pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool {
     match node {
         Node::Leaf(stmt) => chooses(stmt, var, local),
