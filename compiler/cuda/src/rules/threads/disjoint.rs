@@ -12,7 +12,7 @@ use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId, WARP};
 /// Whether it is proved that no two threads of a block (for a fragment store: no two warps) write the same element of a
 /// shared buffer, of which `region` (begin and extent of each axis) is accessed.
 ///
-/// Requires that exactly one store writes the buffer, and no cross-thread reduction. Enumerates all threads and all
+/// Requires that exactly one store and no cross-thread reduction writes the buffer. Enumerates all threads and all
 /// values of the loops that the index depends on; guards are ignored. A loop that the index does not depend on needs no
 /// enumeration: each thread only writes its elements again. An index that uses a let value or a loaded value is not
 /// proved, since the value may be another one in each iteration.

@@ -109,8 +109,8 @@ pub(super) fn lanes(launch: &Launch) -> Result<&Axis, Declined> {
 /// Returns the node of a fragment operation, which the threads of a warp execute together.
 ///
 /// `bound` has the thread axes of the loops around the operation, and `guards` the conditions around it. If only one of
-/// several warps may execute it, since it stores to memory that they share, `first` is the condition that elects this
-/// warp.
+/// several warps along `threadIdx.y` or `threadIdx.z` may execute it, since it stores to memory that they share,
+/// `first` is the condition that elects this warp.
 ///
 /// # Errors
 /// Only some threads of a warp, or each thread for itself, would execute it; or `threadIdx.x` does not form whole
@@ -168,7 +168,7 @@ fn plain(expr: &Expr) -> &Expr {
 /// Finds the instructions of all fragment operations in a tree.
 ///
 /// # Errors
-/// An operation has none, or another statement accesses fragments.
+/// An operation has none, or a leaf accesses fragments.
 pub(super) fn resolve(func: &PrimFunc, known: &mut Known, node: &mut Node) -> Result<(), Declined> {
     let other = || Declined::because("requires fragment operations that tensor cores have; found another");
     match node {

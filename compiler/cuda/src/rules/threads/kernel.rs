@@ -154,8 +154,8 @@ impl ThreadsKernel {
         }
     }
 
-    /// Whether a loop has a constant number of at most [`compact::UNROLLED`] iterations and indexes a private buffer,
-    /// so that unrolling it can keep the buffer in registers.
+    /// Whether a loop has a constant number of at most [`compact::UNROLLED`] iterations and its variable indexes a
+    /// private buffer ([`compact::node_chooses`]), so that unrolling it can keep the buffer in registers.
     fn is_unrolled(&self, var: VarId, extent: &Expr, body: &Node) -> bool {
         let local: Vec<BufferId> = self.buffers.iter().filter(|own| !own.is_shared).map(|own| own.id).collect();
         extent.as_int().is_some_and(|extent| extent <= compact::UNROLLED) && compact::node_chooses(body, var, &local)

@@ -1,7 +1,7 @@
-//! Write-write race check: declines statements in which several threads write different values to one element, as far
-//! as the indices show it: an index that mentions the thread axis counts as different for each thread.
+//! Write-write race check: declines statements that it recognizes as races, in which several threads may write
+//! different values to one element. An index that mentions the thread axis counts as different for each thread.
 //!
-//! Run serially, such a statement has a defined result, which no kernel with its launch computes. For example:
+//! Such a statement has a defined result only if it runs serially. For example:
 //!
 //! ```text
 //! for tx in T.thread_binding(32, "threadIdx.x"):
@@ -16,10 +16,10 @@ use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt, VarId};
 /// axis nor contain a load, and whose value mentions the axis or reads the stored buffer. Axes of extent 1 do not
 /// count.
 ///
-/// A store is accepted if a guard, condition, let value, loop start or loop extent around it mentions the axis, since
-/// that may select one thread. Stores to private buffers are accepted as well, and for a block axis those to shared
-/// buffers. `bound` are the axes that loops around the statement are bound to; `guards` are the conditions under which
-/// it is executed.
+/// A store is accepted if a guard, `if` condition, let value, loop start or loop extent around it mentions the axis,
+/// since that may select one thread or separate elements. Stores to private buffers are accepted as well, and for a
+/// block axis those to shared buffers. `bound` are the axes that loops around the statement are bound to; `guards` are
+/// the conditions under which it is executed.
 ///
 /// # Errors
 /// If it declines the statement.
@@ -48,7 +48,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Whether two threads (or blocks) along the axis may store different values to one element of a buffer that both see.
+/// Whether [`check`] declines a statement for this axis, if no guard mentions it. `is_own`: whether each thread (or
+/// block) along the axis has its own copy of a buffer.
 fn has_race(stmt: &Stmt, axis: VarId, is_own: &dyn Fn(BufferId) -> bool) -> bool {
     match stmt {
         Stmt::If { condition, .. } if condition.uses(axis) => false,

@@ -6,12 +6,12 @@
 //!     with T.block(): B[tx] = A[tx]                →        B[threadIdx_x] = A[threadIdx_x]
 //! ```
 //!
-//! A divergent condition around statements that may need barriers becomes a guard of the leaves inside, so that
+//! A divergent `if` condition around statements that may need barriers becomes a guard of the leaves inside, so that
 //! barriers stay outside of it. This requires a condition that neither reads memory nor calls a function. Further
 //! requires that loops over threads are not in a divergent `while` loop, and that blocks need not wait for each other.
 //!
-//! Guarantees that a store to shared or global memory outside of the loops over some thread axis is made by thread 0 of
-//! that axis (by the first warp along `threadIdx.x`, if it stores fragments).
+//! Guarantees that a store to shared or global memory outside of the loops over some `threadIdx` axis is made by thread
+//! 0 of that axis (by the first warp along `threadIdx.x`, if it stores fragments).
 
 mod reduction;
 
@@ -26,8 +26,8 @@ use rx_tir::{BinaryOp, Block, BufferId, Effects, Expr, Iter, IterKind, LoopKind,
 /// Returns the tree of consecutive statements.
 ///
 /// # Errors
-/// If a statement has no kernel: for example, it needs a barrier that not all threads reach or that all blocks wait
-/// for, or it has a data race.
+/// If a statement has no kernel: for example, it needs a barrier of the whole grid, or has a data race that `races`
+/// recognizes.
 pub(super) fn of(
     func: &mut PrimFunc,
     launch: &Launch,
@@ -131,8 +131,8 @@ impl Builder<'_> {
     }
 
     /// Inlines a compound block ([`Builder::is_compound`]): its iteration variables are replaced by their bindings, its
-    /// init becomes a statement that runs in the first iteration only, and its predicate becomes a guard. Declines a
-    /// block with an init if a reduction axis of it is bound to a `threadIdx` axis.
+    /// init becomes a statement that runs where all reduction axes have their first values, and its predicate becomes a
+    /// guard. Declines a block with an init if a reduction axis of it is bound to a `threadIdx` axis.
     fn block(&mut self, block: &Block, place: &Place) -> Result<Node, Declined> {
         let value = |var: VarId| binding(block, var);
         let mut place = place.clone();

@@ -1,5 +1,6 @@
-//! Prints tensor core operations. Lane `l` of a warp holds the elements that the PTX ISA lists for `mma.m16n8k16` (for
-//! 8-bit factors, `mma.m16n8k32`): of a factor, four registers of 32 bits; of an accumulator, eight elements.
+//! Prints tensor core operations. A product of fragments is two `mma.m16n8k16` (for 8-bit factors, `mma.m16n8k32`), one
+//! for each half of the columns. A lane of a warp holds the elements that the PTX ISA lists for both: of a factor, four
+//! registers of 32 bits; of an accumulator, eight elements.
 
 use super::{Counters, ELEMENTS, Part, Step, Warp, place_of};
 use crate::printer::Kernel;

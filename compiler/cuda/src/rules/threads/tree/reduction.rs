@@ -4,8 +4,9 @@
 //! for tx in T.thread_binding(32, "threadIdx.x"):
 //!     for k in range(n / 32):
 //!         with T.block():
-//!             with T.init(): B[0] = 0                      →  CrossThread { over: [threadIdx_x], loops: [k], .. }
-//!             B[0] = B[0] + A[k * 32 + tx]
+//!             vk = T.axis.reduce(n, k * 32 + tx)           →  CrossThread { over: [threadIdx_x], loops: [k], .. }
+//!             with T.init(): B[0] = 0
+//!             B[0] = B[0] + A[vk]
 //! ```
 //!
 //! Requires that all reduction loops are in the statement or bound to threads, that no index of the result depends on
@@ -36,11 +37,12 @@ fn other() -> Declined {
 }
 
 impl Builder<'_> {
-    /// Returns the statement as a cross-thread reduction; `None` if it does not reduce over a thread axis.
+    /// Returns the statement as a cross-thread reduction; `None` if it is no block (with or without loops around it)
+    /// that reduces over a `threadIdx` axis.
     ///
     /// # Errors
-    /// If it reduces over a thread axis, but in a form that [`CrossThread`] cannot describe; or if its results are both
-    /// in private and in other buffers, or in global memory outside of loops over the blocks.
+    /// If it is such a block, but in a form that [`CrossThread`] cannot describe; or if its results are both in private
+    /// and in other buffers, or in global memory outside of loops over the blocks.
     pub(super) fn together(&mut self, stmt: &Stmt, place: &Place) -> Result<Option<CrossThread>, Declined> {
         let mut inner = stmt;
         while let Stmt::For { body, .. } = inner {
