@@ -65,7 +65,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     launch.read(&first.stmt, (&uniform, &first.host_loops))?;
     Declined::when(launch.axes.is_empty(), "requires loops bound to threads; found none")?;
     // The loop over a grid of one block may have been removed as a unit loop. So if the first statement has no loop
-    // over blocks and no guard, such statements after it belong to the same kernel if they bind loops to threads.
+    // over blocks and no guard, the kernel also gets the statements directly after it that have neither, but bind loops
+    // to threads.
     let mut taken = 1;
     if launch.blocks().next().is_none() && first.guard.is_none() {
         for next in task.statements.iter().skip(1) {
@@ -162,8 +163,8 @@ impl Launch {
         problem.map_or(Ok(()), Err)
     }
 
-    /// Adds the axis of one loop. If the axis is known, a loop over `blockIdx` must have its extent, and a loop over
-    /// `threadIdx` may increase it. A loop bound to `vthread` adds nothing: it stays serial.
+    /// Adds the axis of one loop. If the axis is known, a loop over `blockIdx` must have the axis's extent, and a loop
+    /// over `threadIdx` may increase that extent. A loop bound to `vthread` adds nothing: it stays serial.
     fn add(
         &mut self,
         tag: Name,
@@ -376,7 +377,8 @@ pub(super) struct Reduced {
     pub(super) element: Expr,
     /// Variable of the thread's partial result.
     pub(super) partial: VarId,
-    /// Variable of the value that is combined with it: an iteration's element, or another thread's partial result.
+    /// Variable of the value that is combined with it: an iteration's element, another thread's partial result, or
+    /// `init`.
     pub(super) other: VarId,
     /// The combination of both. For a tuple, it may mention the variables of all its elements.
     pub(super) combined: Expr,

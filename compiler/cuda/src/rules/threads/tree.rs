@@ -230,9 +230,9 @@ impl Builder<'_> {
         self.node(&body, &place)
     }
 
-    /// Returns the node of a compound branch. A uniform branch without guards around it stays. The sides of another one
-    /// become a sequence, in which each has the condition or its negation as a guard; the condition must then neither
-    /// read memory nor call a function.
+    /// Returns the node of a compound branch. A uniform branch without guards around it stays. Any other branch becomes
+    /// the sequence of its sides, each guarded by the condition or its negation; the condition must then neither read
+    /// memory nor call a function.
     fn choice(
         &mut self,
         condition: &Expr,
@@ -270,7 +270,7 @@ impl Builder<'_> {
 
     /// Returns the leaf of a statement that contains no loops over threads: with explicit loops instead of blocks,
     /// under the context's guards and the predicate of [`Builder::elected_thread`]. Declines a cross-thread reduction,
-    /// a data race, and the stores that [`Builder::elected_thread`] declines.
+    /// the data races that `races` recognizes, and the stores that [`Builder::elected_thread`] declines.
     fn leaf(&mut self, stmt: &Stmt, place: &Place) -> Result<Node, Declined> {
         let begun = with_conditions(stmt, &mut Vec::new());
         let plain = explicit_loops(&with_body(self.func, begun)).body;
@@ -289,8 +289,9 @@ impl Builder<'_> {
 
     /// Returns the predicate that elects one thread (index 0 on every `threadIdx` axis that no loop around is bound to)
     /// for a statement that stores to shared or global memory. `None`: all threads execute it, as it only stores to
-    /// private buffers, or loops around are bound to all these axes. Declines stores to global memory unless loops
-    /// around are bound to all block axes, and a statement that needs the predicate but also stores to private buffers.
+    /// private buffers, or loops around are bound to all `threadIdx` axes. Declines stores to global memory unless
+    /// loops around are bound to all block axes, and a statement that needs the predicate but also stores to private
+    /// buffers.
     ///
     /// For example, a store to shared memory outside of any loop over `threadIdx.x` has the predicate
     /// `threadIdx_x == 0`.
@@ -345,7 +346,7 @@ fn binds_blocks(stmt: &Stmt) -> bool {
     )
 }
 
-/// Rewrites blocks whose reduction continues across iterations of a loop around the statement: `init` becomes a
+/// Rewrites blocks whose reduction may continue across iterations of a loop around the statement: `init` becomes a
 /// statement at the beginning of the body that runs in the first iteration only. Expanding the block would otherwise
 /// reset the sum in every iteration of that loop.
 ///

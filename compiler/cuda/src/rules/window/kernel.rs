@@ -183,9 +183,9 @@ impl Text<'_> {
         self.problem.name(kernel, var, &name);
     }
 
-    /// Emits the last position that any output from the thread's first one to the end of the axis reads, if some
-    /// outputs of the last thread may be beyond that end. Later positions may be out of bounds. Returns the variable's
-    /// name.
+    /// Emits a variable with the last position that an output of the axis reads, counted from the first position of the
+    /// thread, and returns its name. Later positions may be out of bounds. Returns `None`, and emits nothing, if there
+    /// is no block, or if the extent of its axis is known to be a multiple of the outputs per thread.
     fn limit(&self, kernel: &mut Kernel<'_>) -> Result<Option<String>, String> {
         let Some(block) = self.problem.block.as_ref().filter(|block| self.problem.axes[block.axis].is_ragged()) else {
             return Ok(None);
@@ -337,8 +337,8 @@ impl Text<'_> {
         array(&std::array::from_fn::<_, 3, _>(|at| (counters[at].clone(), counts[at])))
     }
 
-    /// Emits `inner` in loops over channels, outputs and neighbours. `wanted` selects which of these three loops are
-    /// opened.
+    /// Emits `inner` in loops over channels, outputs and neighbours: those that `wanted` selects and that have several
+    /// iterations.
     fn each(
         &self,
         kernel: &mut Kernel<'_>,

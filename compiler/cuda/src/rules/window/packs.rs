@@ -1,4 +1,4 @@
-//! Vector loads: neighbouring channels are loaded by one instruction of up to 16 bytes.
+//! Vector loads: neighbouring elements along the last axis are loaded by one instruction of up to 16 bytes.
 //!
 //! ```text
 //! for v in 0..4: value[v] = inside ? data[(y * 64 + x) * 32 + c + v] : 0
@@ -53,8 +53,8 @@ pub(super) enum Side {
 }
 
 impl Packing {
-    /// Chooses the widest vectors of 8, 4 or 2 elements for which all loads that depend on the last axis are vector
-    /// loads, and the result's elements are contiguous and aligned. The other loads remain loads of single elements.
+    /// Chooses the widest vectors, of 8, 4 or 2 elements, such that all loads that depend on the last axis are vector
+    /// loads and the result's elements are contiguous and aligned. Other loads remain loads of single elements.
     /// The width is 1 if no vectors fit, or if no load depends on the last axis.
     pub(super) fn of(
         found: &mut SlidingWindow,
@@ -79,8 +79,8 @@ impl Packing {
         none
     }
 
-    /// Returns the packing with the data as a function of the position ([`Shared::value`]), or `None` if its loads are
-    /// then no vectors.
+    /// Returns the packing for data as a function of the position ([`Shared::value`]), or `None` if vectors do not fit
+    /// any more.
     pub(super) fn moved(
         &self,
         found: &mut SlidingWindow,
@@ -126,8 +126,8 @@ impl Packing {
         }
     }
 
-    /// Emits the vector loads of a factor. The last axis must be named with the first neighbour's value. The following
-    /// text selects the neighbour by the variable `v`.
+    /// Emits the vector loads of a factor. The last axis's variable must be named with the first neighbour's value. In
+    /// the following text, the placeholder of a load is element `v` of its vector.
     pub(super) fn read(&self, kernel: &mut Kernel<'_>, side: Side) -> Result<(), String> {
         let packs = if side == Side::Data { &self.data } else { &self.weight };
         for pack in packs {
@@ -152,9 +152,10 @@ impl Packing {
     }
 }
 
-/// Collects the vector loads of an expression: all loads that depend on the last axis. Returns `None` if one of them is
-/// no vector of at most 16 bytes or has a condition that depends on the last axis, if the same element is loaded under
-/// different conditions, or if an operand of `and` or `or`, or the alternative of a select, has a load.
+/// Collects the vector loads of an expression: all loads that depend on the last axis. Returns `None` if
+/// - one of them is no vector of at most 16 bytes, or has a condition that depends on the last axis;
+/// - one of them occurs under different conditions;
+/// - an operand of `and` or `or`, or the alternative of a select, has a load.
 fn packs(
     found: &mut SlidingWindow,
     func: &mut PrimFunc,
@@ -182,8 +183,7 @@ struct Place<'p> {
 }
 
 impl Place<'_> {
-    /// Adds the vector loads of an expression to `all`. Returns `false` where [`packs`] returns `None`; `all` is then
-    /// incomplete.
+    /// Adds the vector loads of an expression to `all`. Returns `false` where [`packs`] returns `None`.
     fn collect(&mut self, expr: &Expr, all: &mut Vec<Pack>) -> bool {
         match expr {
             Expr::Load { buffer, indices, dtype } => {

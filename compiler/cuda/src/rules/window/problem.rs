@@ -82,8 +82,8 @@ pub(super) struct Problem {
     pub(super) axes: Vec<Axis>,
     /// The axis along which a thread has several outputs with overlapping windows, if there is one.
     pub(super) block: Option<Block>,
-    /// The position of an axis of output channels that read the same windows, if there are several and it is not the
-    /// last axis; a thread has all of them.
+    /// The position of an axis, not the last one, of several output channels that read the same windows, if there is
+    /// one. A thread has all of its channels.
     pub(super) channels: Option<usize>,
     /// The loops over the window and their extents, without the block's tap.
     pub(super) taps: Vec<(VarId, i64)>,
