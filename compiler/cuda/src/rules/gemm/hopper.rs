@@ -17,8 +17,8 @@
 //!
 //! Reference: PTX ISA, "Shared Memory Matrix Layout" (the 128-byte swizzle).
 //!
-//! - [`kernel`]: the warp-specialized kernel, if both factors are dense views ([`view`]). One thread copies tiles with
-//!   TMA; one or two warpgroups multiply.
+//! - [`kernel`]: the warp-specialized kernel, if both factors are dense views ([`view`]) that [`tilings`] accepts. One
+//!   thread copies tiles with TMA; one or two warpgroups multiply.
 //! - Otherwise, all threads load the tiles, as for `mma.sync` ([`super::kernel`]).
 
 pub(super) mod kernel;

@@ -72,8 +72,8 @@ impl TiledProduct {
         tiles * Expr::int(self.slices)
     }
 
-    /// Returns the number of K tiles per slice, rounded up; `None` if the extent of K is unknown. The last slices may
-    /// have fewer that are within K.
+    /// Returns the number of K tiles per slice, rounded up; `None` if the extent of K is unknown. Tiles of the
+    /// last slices may begin beyond the end of K.
     pub(super) fn tiles_of_part(&self) -> Option<i64> {
         let tiles = (self.problem.k.constant()? + self.tiling.k - 1) / self.tiling.k;
         Some((tiles + self.slices - 1) / self.slices)
@@ -99,7 +99,7 @@ impl KernelBody for TiledProduct {
         // at its barrier. Without the request, the compiler gives their threads too many registers for two blocks;
         // smaller tiles do not need it.
         let holds_more = match self.tiling.unit {
-            // Staged chunks do not fit in the registers that are left beside the sums.
+            // With two blocks, staged chunks do not fit in the registers that are left beside the sums.
             Unit::Warps { mma: Mma::Warpgroup, .. } => {
                 self.operands().is_ok_and(|operands| operands.iter().any(Operand::is_staged))
             }
@@ -411,9 +411,9 @@ impl Elements<'_> {
     }
 
     /// Emits the epilogue, or the store of the partial sums, for `width` adjacent elements of a row. The first is in
-    /// the tile's column `first`; `sum` is the text of the sum of element `e`. If `width` divides the constant
-    /// extent of the innermost N loop, results of the epilogue that are adjacent and aligned in memory may be stored as
-    /// one vector ([`Epilogue::packs`](crate::rules::epilogue::Epilogue::packs)).
+    /// the tile's column `first`; `sum` is the text of the sum of element `e`, a variable of the emitted code. If
+    /// `width` divides the constant extent of the innermost N loop, results of the epilogue that are adjacent and
+    /// aligned in memory may be stored as one vector ([`Epilogue::packs`](crate::rules::epilogue::Epilogue::packs)).
     pub(crate) fn neighbours(&self, kernel: &mut Kernel<'_>, first: &str, width: i64, sum: &str) -> Result<(), String> {
         let (problem, epilogue) = (self.problem, &self.problem.epilogue);
         let even =
@@ -422,8 +422,7 @@ impl Elements<'_> {
         let packs = match together {
             false => None,
             true => {
-                // The extent of the innermost loop is a multiple of the width, so all elements of the group are in
-                // bounds or none is.
+                // The width divides the extent of N, so either all elements of the group are in bounds or none is.
                 self.open_column(kernel, first)?;
                 epilogue.packs(kernel, &problem.func, problem.n.last(), (width, "e"))
             }

@@ -22,7 +22,8 @@ pub(crate) struct GemmNames {
     pub(crate) index: &'static str,
     /// The extents of M, N and K, as texts.
     pub(crate) ends: [String; 3],
-    /// The first M and N index of the block's tile, and the first K index of the K tile (in `gemv`, of the iteration).
+    /// The first M and N index of the block's tile, and the first K index of the K tile (in `gemv`, of the
+    /// thread's iteration).
     pub(crate) row0: String,
     pub(crate) column0: String,
     pub(crate) sum0: String,
@@ -32,15 +33,15 @@ pub(crate) struct GemmNames {
     pub(crate) sum_index: String,
     /// The end of the K axis, or of the block's split-K slice.
     pub(crate) sum_end: String,
-    /// Whether the loads of tiles need no bounds check along K: no K tile reaches beyond the end of the K axis. Kernels
-    /// that do not load tiles with [`super::operand`] do not use it.
+    /// Whether the loads of tiles need no bounds check along K: K is a multiple of the tile and not split. Only
+    /// [`super::operand`] uses it.
     pub(crate) sum_is_whole: bool,
     /// The name of each loop's value.
     loops: FxHashMap<VarId, String>,
     narrow_indices: NarrowIndices,
-    /// For each factor with a separable address, the names of the values that a thread keeps of its rows (for `B`,
-    /// columns) for all K tiles: the row part of the address, that of each range (the distance from an edge), and the
-    /// flag that the row may be read. A chunk of several rows has the values of its first row.
+    /// For each factor with a separable address, the names of the values that a thread keeps for all K tiles, for each
+    /// of its rows (for `B`, columns): the row part of the address, that of each range (the distance from an edge), and
+    /// the flag that the row may be read. For a chunk of several rows, they are the values of the first row.
     pub(crate) rows: [Vec<String>; 2],
     /// The tiles in shared memory, all stages of a factor in one array.
     pub(crate) tiles: [String; 2],
@@ -54,7 +55,7 @@ pub(crate) struct GemmNames {
 
 impl GemmNames {
     /// Creates the table for the kernel of `problem`: chooses the index type, prints the extents of M, N and K, and
-    /// reserves fresh names for everything else.
+    /// reserves fresh names.
     pub(crate) fn new(kernel: &mut Kernel<'_>, problem: &Problem, sum_is_whole: bool) -> Result<GemmNames, String> {
         let axes = [&problem.m, &problem.n, &problem.k];
         let small = |axis: &&&Axis| axis.constant().is_some_and(|extent| extent < 1 << 30);
@@ -97,8 +98,8 @@ impl GemmNames {
         })
     }
 
-    /// Whether the variable is none of the product's own loop variables. Among the variables that
-    /// [`GemmNames::decode`] asks about, these are the int32 copies.
+    /// Whether a variable that [`GemmNames::decode`] asks about is an int32 copy: it is none of the product's own loop
+    /// variables.
     pub(crate) fn is_narrow(&self, var: VarId) -> bool {
         !self.loops.contains_key(&var)
     }

@@ -51,8 +51,7 @@ impl NarrowIndices {
         self.of.get(&var).map(|(_, narrow)| *narrow)
     }
 
-    /// Returns the expression with indices of loads and comparisons in 32 bits: an index if its values fit, a
-    /// comparison if both operands fit. The others keep their dtype.
+    /// Rewrites to 32 bits each index of a load whose values fit, and each comparison whose operands both fit.
     pub(crate) fn narrowed(&self, expr: &Expr) -> Expr {
         map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, dtype, indices } => {

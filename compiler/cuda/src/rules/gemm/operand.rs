@@ -54,8 +54,8 @@ pub(crate) struct Operand<'p> {
     /// The tile's extent along the free axis. "Row" means an index on that axis, for `b` as well.
     pub(crate) rows: i64,
     sum: &'p Axis,
-    /// The number of elements of a chunk: as many as fill 16 bytes, or 1 in register tiles ([`Unit::Threads`]) that are
-    /// not loaded in vectors.
+    /// The number of elements of a chunk: as many as fill 16 bytes, but with [`Unit::Threads`] 1 if they are not loaded
+    /// in vectors.
     pub(crate) chunk: i64,
     pub(crate) along: Major,
     way: Load,
@@ -69,7 +69,7 @@ pub(crate) struct Operand<'p> {
 }
 
 impl<'p> Operand<'p> {
-    /// Chooses the layout of the tile and how its chunks are loaded, from the contiguous axis and the dtype.
+    /// Chooses the layout of the tile and how its chunks are loaded.
     ///
     /// # Errors
     /// No accumulator type exists for the dtype.

@@ -141,7 +141,7 @@ impl TmaProduct {
     }
 
     /// Opens the loop over the block's tiles of the result. Returns the texts of the first K value of K tile number
-    /// `tile`, a variable of the emitted code, and of the number of K tiles (with split-K, those of one slice).
+    /// `tile` (a variable of the emitted code), and of the number of K tiles (with split-K, of one slice).
     fn open(
         &self,
         kernel: &mut Kernel<'_>,
@@ -257,8 +257,8 @@ impl KernelBody for TmaProduct {
             .map(|view| view.buffer)
             .filter(|id| *id != problem.buffer && !starts_with(*id) && !behind.iter().any(|stmt| uses(stmt, *id)));
         frame.kept.extend(factors);
-        // The minimum number of blocks is always declared: only then does the compiler fix the number of registers that
-        // threads start with, which `setmaxnreg` changes.
+        // The minimum number of blocks is always declared: it fixes the number of registers that threads start with, as
+        // `setmaxnreg` requires.
         Frame { least_blocks: u32::try_from(self.per_unit()).ok(), own_names: OWN_NAMES, ..frame }
     }
 

@@ -14,7 +14,7 @@ const MOST_AXES: usize = 5;
 /// The alignment of a tensor's start and of its strides, in bytes.
 const ALIGNMENT: i64 = 16;
 
-/// A factor whose rows and K values are each evenly spaced in memory, as are its batches along up to three axes.
+/// A factor whose rows and K values are each evenly spaced in memory. Its batches have up to three evenly spaced axes.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) buffer: BufferId,
@@ -176,7 +176,7 @@ fn runs(element: &Element, axis: &Axis, scope: &mut Scope) -> Vec<Run> {
 }
 
 /// Whether `dim` elements are known to be a nonnegative multiple of [`ALIGNMENT`] bytes, for all nonnegative values of
-/// the symbols.
+/// the dim's atoms, such as symbols.
 fn is_aligned(dim: &Dim, bytes: i64) -> bool {
     let fits = |number: i64| number >= 0 && number % (ALIGNMENT / bytes.clamp(1, ALIGNMENT)) == 0;
     !dim.is_error() && fits(dim.constant_part()) && dim.terms().iter().all(|(_, coefficient)| fits(*coefficient))

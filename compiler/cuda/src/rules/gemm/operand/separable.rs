@@ -1,6 +1,5 @@
 //! Tile loads with separable addresses ([`SeparableAddress`]): an address is the sum of a row part and a K part. A
-//! thread computes the row parts of its rows once, and keeps them in registers. It computes the K parts in every tile:
-//! one part for all its chunks if these have the same K index, otherwise one for each chunk or element.
+//! thread computes the row parts of its rows once, and keeps them in registers. It computes the K parts in every tile.
 //!
 //! ```text
 //! // Once per thread, for a padded 3 x 3 convolution (H x W inputs, padding 1, one channel):
@@ -21,8 +20,8 @@ use crate::rules::gemm::tiles::Unit;
 use rx_base::DType;
 use rx_tir::Expr;
 
-/// The row part of the first range check for rows that must not be read. Its sum with a K part of less than 2^30 is
-/// negative; as an unsigned number this is greater than the last index of the range, so the check fails.
+/// The row part of the first range check for rows that must not be read. With a K part between -2^30 and 2^30
+/// (exclusive), the sum is negative, so the unsigned check fails.
 const FAR: &str = "-(1 << 30)";
 
 impl Operand<'_> {
@@ -50,8 +49,8 @@ impl Operand<'_> {
         if expr.dtype() == DType::INT32 { "int" } else { "long long" }
     }
 
-    /// Whether the first range alone excludes rows that must not be read: their kept value is then [`FAR`], and no flag
-    /// is needed. Requires an unsigned 32-bit range check.
+    /// Whether the first range check can exclude rows that must not be read, so that no flag is needed: it is an
+    /// unsigned 32-bit check, so [`FAR`] can be the row part of such rows.
     fn tells_by_range(&self, separable: &SeparableAddress) -> bool {
         separable.ranges.first().is_some_and(|range| {
             let is_small = |one: &Expr| one.dtype() == DType::INT32;
@@ -198,7 +197,7 @@ impl Operand<'_> {
     }
 
     /// Emits the values of the K loops that the K parts and the conditions on K use, at the K index named `sum`. The
-    /// address uses none if it moves by a constant step with the K index.
+    /// address uses none with [`SeparableAddress::by_index`].
     fn decode_sum(
         &self,
         kernel: &mut Kernel<'_>,
@@ -241,7 +240,7 @@ impl Operand<'_> {
 
     /// Returns the text of the element in memory, and the `if` with its conditions (empty if there are none).
     /// `is_decoded`: whether the K loops' values are already in scope; otherwise they are emitted first. `steps`, if
-    /// given, moves the address and the ranges from the chunk's first element to its element `j`.
+    /// given, moves the address and the ranges to the chunk's element `j`.
     fn where_it_is(
         &self,
         kernel: &mut Kernel<'_>,
