@@ -206,7 +206,7 @@ fn maker(code: &Block, register: Register) -> Option<usize> {
 }
 
 /// Collects the cheap kernels ([`Properties::is_cheap`]) that read no register except the results of other such
-/// kernels: their elements depend only on their indices and on symbols (iota, causal mask).
+/// kernels and views of them: their elements depend only on their indices and on symbols (iota, causal mask).
 fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     let mut found = FxHashSet::default();
     for at in 0..code.len() {
@@ -223,8 +223,8 @@ fn of_places(code: &Block, program: &Program) -> FxHashSet<usize> {
     found
 }
 
-/// Whether a function contains a sum of products of elements of different buffers, for example a matmul or a
-/// convolution.
+/// Whether a top-level nest of a function is a sum of products of elements of different buffers, for example a matmul
+/// or a convolution.
 pub(super) fn is_product(func: &PrimFunc) -> bool {
     fn any(stmt: &Stmt, func: &PrimFunc) -> bool {
         match stmt {
@@ -350,10 +350,10 @@ fn as_kernel(
     Some(Instruction { origin: view.origin, operation })
 }
 
-/// Builds a kernel that copies a tensor of shape `from` into one of shape `to`, in row-major order, with the values of
-/// its scalar parameters. Its loops are the common factors of both shapes, so no index needs a division. For example,
-/// `[6, 4]` viewed as `[2, 12]` has the loops `a < 2, b < 3, c < 4`: the kernel stores
-/// `out[a, b * 4 + c] = x[a * 3 + b, c]`. Returns `None`, for example, where [`common_splits`] finds no such factors.
+/// Builds a kernel that copies a tensor of shape `from` into one of shape `to`, in row-major order. Its loops are the
+/// common factors of both shapes, so no index needs a division. For example, `[6, 4]` viewed as `[2, 12]` has the loops
+/// `a < 2, b < 3, c < 4`: the kernel stores `out[a, b * 4 + c] = x[a * 3 + b, c]`. Also returns the arguments of its
+/// scalar parameters. Returns `None`, for example, where [`common_splits`] finds no such factors.
 pub(super) fn view_kernel(from: &[Dim], to: &[Dim], dtype: DType) -> Option<(PrimFunc, Vec<Scalar>)> {
     let mut builder = KernelBuilder::new(name(""));
     let [x, out] = ["x", "out"].map(|text| builder.param(text, to, dtype));

@@ -114,7 +114,7 @@ pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
             loaded[param.0 as usize] = true;
         }
         func.body.walk(&mut |stmt| {
-            // A load in the store's own value (an update such as `t[i] = t[i] + x`) does not keep the buffer alive.
+            // A load in a store to the same buffer (such as `t[i] = t[i] + x`) does not keep the buffer alive.
             let own = match stmt {
                 Stmt::Store { buffer, .. } => Some(*buffer),
                 _ => None,
@@ -137,7 +137,8 @@ pub(super) fn without_dead_stores(mut func: PrimFunc) -> PrimFunc {
     }
 }
 
-/// Removes the stores to buffers that are not `loaded`, and the loops, lets and blocks that become empty.
+/// Removes the stores to buffers that are not `loaded`, the allocations of these buffers, and the `for` loops, lets and
+/// blocks that become empty.
 fn prune(stmt: &Stmt, loaded: &[bool], removed: &mut bool) -> Stmt {
     if let Stmt::Store { buffer, .. } = stmt
         && !loaded[buffer.0 as usize]

@@ -6,7 +6,7 @@
 //! for a, b in (2, 12): y[a, b] = t[a * 12 + b]   →   for a, b in (2, 12): y[a, b] = t[a, b]
 //! ```
 //!
-//! Composite indices remain where a view was between two of the merged kernels.
+//! Composite indices arise, for example, where a view was between two of the merged kernels.
 //!
 //! Requires temporaries without strides, whose extent is a multiple of the factor. Every index of the axis is either
 //! the variable of a block axis over all of it, or has the form `high * factor + low` with `0 <= low < factor`.
@@ -231,8 +231,8 @@ impl Cutting<'_> {
     }
 
     /// Rewrites a nest whose indices on the buffer's axis are `places`. An index that is the variable of a block axis
-    /// over all of the buffer's axis splits that block axis and its loop in two. Returns `None` where these cannot be
-    /// split, or an index of another form cannot be split.
+    /// over all of the buffer's axis splits that block axis and its loop in two. Returns `None` where an index cannot
+    /// be split.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block, places: &[Expr]) -> Option<Stmt> {
         let whole = self.symbols.dim(&self.func.buffer(self.buffer).shape[self.axis])?;
         let (mut block, mut new_loops, mut splits) = (block.clone(), uncut(loops), Splits::default());

@@ -10,9 +10,9 @@
 use rx_tir::func::{BufferId, PrimFunc};
 use rx_tir::{Expr, Stmt};
 
-/// For each of the first `inputs` buffers of a function without reductions: returns whether the function computes each
-/// output element from that input's element at the same indices, and from arbitrary elements of the other inputs. The
-/// outputs then have the input's shape.
+/// For each of the first `inputs` buffers of a function without reductions: returns whether the function computes its
+/// outputs from that input's elements at the same indices, and from arbitrary elements of the other inputs. The outputs
+/// then have the input's shape.
 pub(crate) fn followed_inputs(func: &PrimFunc, inputs: usize) -> Box<[bool]> {
     let follows = |input| {
         let mut epilogue = Epilogue { func, along: vec![input] };
@@ -30,7 +30,7 @@ struct Epilogue<'f> {
 }
 
 impl Epilogue<'_> {
-    /// Whether a statement consists of loops around blocks with axes, and all stores in these blocks satisfy
+    /// Whether a statement consists of loops around blocks with axes, and these blocks of stores that satisfy
     /// [`Epilogue::store`]. `in_block` is whether the statement is in a block with axes.
     fn statement(&mut self, stmt: &Stmt, in_block: bool) -> bool {
         match stmt {

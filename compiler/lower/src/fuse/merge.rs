@@ -253,8 +253,8 @@ impl Joined {
         all.into_iter().find(|(known, _)| *known == register).map(|(_, buffer)| *buffer)
     }
 
-    /// Translates the extents and symbols that came from `part` to variables of the merged function. `import` has added
-    /// the part's variables without a value in order, beginning at `first_var`.
+    /// Translates the extents, strides and symbols that came from `part` to variables of the merged function. `import`
+    /// has added the part's variables, except those of `scalars`, in order, beginning at `first_var`.
     fn adopt(&mut self, part: &Part, first_var: usize, scalars: &[(VarId, Expr)]) {
         let mut renamed: Vec<Expr> = Vec::with_capacity(part.loops.vars.len());
         let mut next = first_var;

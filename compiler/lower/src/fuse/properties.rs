@@ -8,15 +8,16 @@ use rx_tir::{Expr, Stmt};
 /// The fusion-relevant properties of a function, computed once per function.
 #[derive(Debug)]
 pub(crate) struct Properties {
-    /// Whether every block computes elements independently ([`is_spatial`]): mainly TVM's elementwise, broadcast and
-    /// injective patterns. It is `false` for a function with a reduction, and also, for example, with a predicate or a
+    /// Whether every block has spatial axes only ([`is_spatial`]): mainly TVM's elementwise, broadcast and injective
+    /// patterns. It is `false` for a function with a reduction axis, and also, for example, with a predicate or a
     /// `while`.
     pub(crate) is_injective: bool,
     /// Whether it only copies elements (`moves::is_move`).
     pub(crate) is_move: bool,
     /// Whether its output holds all elements of its input in the same order (`moves::is_view`).
     pub(crate) is_view: bool,
-    /// Whether it contains a sum of products of elements of different buffers, for example a matmul or a convolution.
+    /// Whether a top-level nest is a sum of products of elements of different buffers, for example a matmul or a
+    /// convolution.
     pub(crate) is_product: bool,
     /// Whether it is cheap (`is_cheap`) and each stored value contains at most one load.
     pub(crate) is_light: bool,

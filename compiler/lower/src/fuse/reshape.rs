@@ -13,9 +13,9 @@
 //! Where several dims are one, the loop over the view's dim is split. Guarantees that no index is divided: a kernel
 //! that would need a division is not rewritten.
 //!
-//! Requires a buffer without strides. A loop that is split must bind one block axis directly, and the inner extents
-//! must be constants. A symbolic extent of the loop must be the extent of the view's dim; a constant one must be a
-//! multiple of the product of the inner extents.
+//! Requires a buffer without strides. In an n:1 group, all extents of the tensor but the first must be positive
+//! constants. A loop that is split must bind one block axis directly. Its extent must be the extent of the view's dim,
+//! or a constant that is a multiple of the product of these constants.
 
 use rustc_hash::FxHashMap;
 use rx_base::Dim;
@@ -34,10 +34,10 @@ pub struct Group {
     pub(super) to: Range<usize>,
 }
 
-/// Rewrites the function to read its input `buffer` under the shape `from` instead of `to`. `is_cut` is whether one dim
-/// of the tensor may be several dims of the view. Returns `None`, for example, where the shapes have no reassociation
-/// groups, a group is not allowed by `is_cut`, the buffer has strides, or a read of the buffer cannot be rewritten (for
-/// example because an index would need a division).
+/// Rewrites the function to read its input `buffer` under the shape `from` instead of `to`. Returns `None`, for
+/// example, where the shapes have no reassociation groups, a group has several dims of the view and `is_cut` is false,
+/// the buffer has strides, or a read of the buffer cannot be rewritten (for example because an index would need a
+/// division).
 pub(super) fn reshaped(
     func: &PrimFunc,
     buffer: BufferId,
@@ -58,8 +58,8 @@ pub(super) fn reshaped(
 }
 
 /// Partitions two shapes into reassociation groups; dims of extent 1 before, between and after the groups belong to
-/// none. For example, `[n, 4, 8]` and `[n, 32]` give `n:n` and `[4, 8]:[32]`. Returns `None` where a group would have
-/// several dims on both sides, or the element counts are not known to be equal.
+/// none. For example, `[n, 4, 8]` and `[n, 32]` give `n:n` and `[4, 8]:[32]`. Returns `None`, for example, where a
+/// group would have several dims on both sides, or the element counts are not known to be equal.
 pub(super) fn groups(from: &[Dim], to: &[Dim]) -> Option<Vec<Group>> {
     let product = |dims: &[Dim]| dims.iter().fold(Dim::constant(1), |all, dim| &all * dim);
     let is_one = |dim: &Dim| dim.as_constant() == Some(1);
@@ -130,8 +130,8 @@ impl Reshaping<'_> {
     }
 
     /// Rewrites the loads of the buffer in a nest. Splits the loops over the view dims of n:1 groups. Returns `None`
-    /// where a load has an index on such a dim that is neither a block axis nor a constant, or where an axis cannot be
-    /// split or would have to be split in two ways.
+    /// where the index of such a dim is neither a block axis nor a constant, or where an axis cannot be split or would
+    /// have to be split in two ways.
     fn nest(&mut self, loops: &[(VarId, &Stmt)], block: &Block) -> Option<Stmt> {
         let mut indices: Vec<Vec<Expr>> = Vec::new();
         let mut collect = |expr: &Expr| {
