@@ -25,10 +25,9 @@
 //!
 //! INVARIANT: buffers begin at multiples of 16 bytes, as every device allocation does; 16-byte reads rely on it.
 //!
-//! A transposed convolution with a stride is one product per phase, where a phase is the outputs that use the same taps
-//! ([`rx_loops::by_phases`]). Phases are a batch loop. If the definition first computes all products and then
-//! gathers them, the two statements become one product where that pays ([`source`]), and the gathered values then never
-//! reach memory.
+//! A transposed convolution with a stride is split into phases where possible; a phase is the outputs that use the same
+//! taps ([`rx_loops::by_phases`]). If the definition first computes all products and then gathers them, the two
+//! statements become one product where that pays ([`source`]), and the gathered values then never reach memory.
 //!
 //! Addresses are separable where possible ([`separable`]): a thread keeps the row part (the offset, and the distances
 //! to the edges of the data) in registers and decodes only the K part for each tile. Then the bounds check of an

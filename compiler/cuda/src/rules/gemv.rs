@@ -5,7 +5,7 @@
 //! ```text
 //! for f < 8, n, k: C[f, n] += A[f, k] * B[k, n]
 //!
-//! B contiguous along k or neither (a warp per row): B contiguous along n only (a lane per row or rows):
+//! B contiguous along k or neither: a warp per row   B contiguous along n only: a lane per row or rows
 //!     row n = warp                                      rows n = lane * wide + j
 //!     for k = lane * wide; k += 32 * wide:              for k = warp; k += 8:
 //!         load wide neighbours of B as one vector           load wide neighbours of B as one vector
@@ -19,8 +19,9 @@
 //! padded windows is. Guarantees: each value `B[k, n]` of the matrix is loaded or computed once for each product of the
 //! batch; partial sums are added in a fixed order.
 //!
-//! In this file, the *vectors* are the at most 8 rows of A or columns of B: the fewer ones, or those of B if M and N
-//! are equal. The *matrix* is the other factor, and *rows* are its M or N axis. Vectors are reread from the cache.
+//! In this file, the *vectors* are the at most 8 rows of A or columns of B: the fewer ones (a symbolic extent counts as
+//! more), or those of B if M and N are equal. The *matrix* is the other factor, and *rows* are its M or N axis. Vectors
+//! are reread from the cache.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/gemv.py` and `python/tvm/s_tir/dlight/gpu/low_batch_gemv.py`.
 
@@ -68,8 +69,8 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let along = if by_rows { rows } else { &problem.k };
     let bytes = i64::try_from(matrix.narrow.dtype().bytes()).unwrap_or(1).max(1);
     let mut wide = match by_rows {
-        // Adjacent rows per lane: at least 1, at most 16 bytes, otherwise as many as leave at least one block for each
-        // multiprocessor; 2 if the number of rows is not a constant.
+        // Adjacent rows per lane: as many as leave at least one block for each multiprocessor, but at least 1 and at
+        // most 16 bytes; 2 if the number of rows is not a constant.
         true => {
             rows.constant().map_or(2, |rows| (rows / 32 / i64::from(task.target.units).max(1)).clamp(1, 16 / bytes))
         }
@@ -105,8 +106,7 @@ struct FewRows {
     wide: i64,
     /// Whether these elements are loaded as one vector.
     is_vector: bool,
-    /// Whether the same number of elements of each vector (a row or column of the other factor) is loaded at once as
-    /// well.
+    /// Whether `wide` elements of each of the few vectors are loaded at once as well.
     in_packs: bool,
 }
 
@@ -240,8 +240,8 @@ impl FewRows {
             true => kernel.line(&format!("const {index} {row} = {row0} + j, {sum} = {sum0};")),
             false => kernel.line(&format!("const {index} {row} = {row0}, {sum} = {sum0} + j;")),
         }
-        // A vector load never crosses the end of its axis, because the extent is a multiple of its width. Elements
-        // processed one by one need a bounds check.
+        // A vector load never crosses the end of its axis, because the extent is a multiple of its width. Without
+        // vector loads, each element is checked.
         let guard = match (self.is_vector, self.by_rows) {
             (true, _) => None,
             (false, true) => Some(format!("{row} < {end}")),

@@ -109,10 +109,10 @@ impl<'p> Operand<'p> {
                     // `ldmatrix.trans` transposes 16-bit elements only.
                     along = Major::K;
                 }
-                // If chunks along K are not contiguous, 16-bit tiles prefer MN-major: all elements of a chunk then have
-                // the same K value, which is decoded once per chunk. For this, the data must be contiguous along the
-                // innermost free loop, each chunk must lie within one run of that loop, and the row parts must grow by
-                // constants along it ([`SeparableAddress::steps`]).
+                // 16-bit data that is contiguous along both innermost loops, but whose chunks along K cannot each be
+                // loaded at once, is MN-major as well: all elements of a chunk then have the same K value, which is
+                // decoded once per chunk. For this, each chunk must lie within one run of the innermost free loop, and
+                // the row parts must grow by constants along it ([`SeparableAddress::steps`]).
                 let in_line = |separable: &SeparableAddress| {
                     kind.bytes() == 2 && by_rows && is_even(free, chunk) && separable.steps.is_some()
                 };
@@ -134,7 +134,7 @@ impl<'p> Operand<'p> {
 
     /// Returns the number of elements of a line of the tile, padding included. In the layout `[k][row]`, a line has the
     /// elements of all rows at one K value, otherwise those of one row at all K values. Lines are stored one after the
-    /// other. Only an MN-major tile of `wgmma` consists of panels, each of which has a part of every line.
+    /// other, except in an MN-major tile of `wgmma`: it consists of panels, each of which has a part of every line.
     pub(crate) fn line(&self) -> i64 {
         match (self.tiling.unit, self.along) {
             // 16 bytes of padding, so that consecutive lines begin in different banks.
@@ -236,7 +236,7 @@ impl<'p> Operand<'p> {
     }
 
     /// Emits the loads of this thread's chunks of the K tile that begins at `sum0`: to registers if the operand is
-    /// staged, otherwise as asynchronous copies to the tile `to`.
+    /// staged, otherwise as asynchronous copies to shared memory.
     pub(crate) fn load(&self, kernel: &mut Kernel<'_>, names: &GemmNames) -> Result<(), String> {
         if let Some(helper) = types::helper(self.storage) {
             kernel.need(helper);
@@ -389,7 +389,8 @@ impl<'p> Operand<'p> {
         let separable = factor.separable.as_ref()?;
         // A thread keeps the row part of a chunk's first element only. Elements along K have the same row part.
         // Elements along rows need no other row part if one load reads the chunk. If they are loaded one by one, their
-        // row parts must be constant steps from the first one, so the chunk must lie on one line of the data.
+        // row parts must be constant steps from the first one, so the chunk must lie within one run of the innermost
+        // free loop.
         let in_line = || separable.steps.is_some() && is_even(self.free, self.chunk);
         let reported = self.chunk == 1 || self.along == Major::K || self.way != Load::Elementwise || in_line();
         reported.then_some(separable)

@@ -48,8 +48,8 @@ pub(crate) struct Problem {
     pub(crate) statements: Vec<Stmt>,
     /// How many of [`Problem::statements`] are the product: 1, or 2 if the second gathers the first's sums.
     pub(crate) own: usize,
-    /// The number of phases in the batch axis: the outputs of a strided transposed convolution that use the same taps
-    /// are one phase. 1 for every other product.
+    /// The number of phases: the outputs of a strided transposed convolution that use the same taps are one phase. 1
+    /// for every other product.
     pub(crate) phases: i64,
 }
 
@@ -152,8 +152,8 @@ impl Element {
         self.found.is_contiguous(var)
     }
 
-    /// Whether the axis splits into aligned groups of `count` values that are contiguous in memory, and that all meet
-    /// or all fail the condition ([`FactorElement::is_in_chunks`]).
+    /// Whether the axis is known to split into aligned groups of `count` values that are contiguous in memory, and that
+    /// all meet or all fail the condition ([`FactorElement::is_in_chunks`]).
     pub(crate) fn is_in_chunks(&self, axis: &Axis, count: i64) -> bool {
         self.found.is_in_chunks(&axis.loops, count)
     }
@@ -246,8 +246,8 @@ fn axes(found: &mut ProductNest) -> Result<[Axis; 4], Declined> {
 }
 
 impl Factor {
-    /// Builds a factor with 64-bit indices, and without its view and separable address, which need the final order of
-    /// the loops.
+    /// Builds a factor without narrowed indices, and without its view and separable address, which need the final order
+    /// of the loops.
     fn of(value: Expr, found: &mut ProductNest, func: &PrimFunc) -> Factor {
         let narrow = without_casts(&value).clone();
         let element = FactorElement::of(&narrow, found, func).map(|found| Element {

@@ -12,8 +12,8 @@
 //! multiplies (without padding); `exists` holds if both are in bounds.
 //!
 //! Requires: for two statements, that nothing else reads `products`, that the product splits into phases as well, and
-//! that it has not many more terms than the sums that it replaces ([`is_worth`]). Guarantees: if no rewrite applies,
-//! the product is the first statement as it is written.
+//! that it does not have many more terms than the sums that it replaces ([`is_worth`]). Guarantees: if no rewrite
+//! applies, the product is the first statement as it is written.
 
 use super::super::epilogue::Front;
 use crate::rules::{Declined, Task};
@@ -82,8 +82,9 @@ impl Source {
         Source::new(phased, &second, func, front).ok()
     }
 
-    /// Matches a nest by role. `whole` is the original nest: the loops in the indices of its result count the elements
-    /// that are written. Their kind does not, since without a block K loops are [`IterKind::Ordered`] like the others.
+    /// Matches a nest by role. `whole` is the nest that writes the result, before its loops are split. The number of
+    /// elements is the product of the extents of those of its loops that the indices of the result use. The loops' kind
+    /// is not used, because without a block K loops are [`IterKind::Ordered`] like the others.
     fn new(phased: Phased, whole: &Nest, mut func: PrimFunc, front: Front) -> Result<Source, Declined> {
         let mut found = ProductNest::of(&phased.nest, &mut func)?;
         let indices = whole.update()?.indices;
@@ -97,8 +98,8 @@ impl Source {
     }
 }
 
-/// Whether the fused product has at most [`MORE_TERMS`] times (or [`MORE_TERMS_OF_TENSOR_CORES`] times) as many terms
-/// for each input as `first` has sums. `first` computes one sum for each tap; the number of taps is the product of the
+/// Whether, for each input, the fused product has at most [`MORE_TERMS`] (or [`MORE_TERMS_OF_TENSOR_CORES`]) times as
+/// many terms as `first` has sums. `first` computes one sum for each tap; the number of taps is the product of the
 /// extents of those axes of `products` that `second` reads at an index with a remainder. The fused product has the
 /// iterations of the reduction loops of `second`, in each of the `phases`. For example, 5 taps with stride 2 are 2
 /// phases of 3 taps, 6 terms instead of 5.

@@ -5,7 +5,7 @@
 //! this kernel, per element:   C[b, m, n] = epilogue(initial + (slices[0, …] + slices[1, …] + …))
 //! ```
 //!
-//! Requires: the first kernel ([`super::kernel`]) stored all slices. Guarantees: slices are added in ascending order,
+//! Requires: the first kernel stored all slices. Guarantees: slices are added in ascending order,
 //! without atomics, so results are deterministic.
 //!
 //! Reference: CUTLASS's `include/cutlass/gemm/kernel/gemm_splitk_parallel.h`.

@@ -29,7 +29,7 @@ pub(crate) enum Unit {
     Warps { m: i64, n: i64, kind: Fragment, mma: Mma },
 }
 
-/// The tensor-core instruction of a kernel. For `wgmma` also the threads that copy the tiles to shared memory.
+/// The tensor-core instruction of a kernel, and for `wgmma` the threads that copy the tiles to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mma {
     /// Each warp separately, from registers: `mma.sync`.
@@ -166,8 +166,8 @@ impl Unit {
     }
 }
 
-/// Returns the C type in which a thread accumulates, and its size in bytes. It is unsigned for integers, so that
-/// overflow wraps instead of being undefined.
+/// Returns the C type in which a thread accumulates without tensor cores, and its size in bytes. It is unsigned for
+/// integers, so that overflow wraps instead of being undefined.
 pub(crate) fn sum_type(dtype: DType) -> Result<(&'static str, i64), String> {
     Ok(match (dtype.code, dtype.bits) {
         (TypeCode::Int | TypeCode::UInt, bits) if bits <= 32 => ("unsigned", 4),
