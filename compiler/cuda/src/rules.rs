@@ -120,7 +120,7 @@ pub struct Target {
     /// The rules to try.
     pub rules: RuleOrder,
     /// Whether `float32` matrix products may use the TF32 tensor cores, whose factors have 10 fraction bits. The
-    /// factors are rounded, except that `wgmma` (`sm_90a`) truncates those that it reads from shared memory.
+    /// factors are rounded, except that `wgmma` (`sm_90a`) truncates them.
     pub tf32: bool,
     /// The number of multiprocessors of the device. Some rules choose sizes by it, so that every multiprocessor has
     /// work: for example, `gemm` the sizes of its tiles.
@@ -158,8 +158,8 @@ impl TargetInfo for Target {
 
 impl Target {
     /// Returns the limit of shared memory per block, in bytes: 163 KiB on compute capability 8.0, 8.7, 9.0, 10.0 and
-    /// 10.3 (the newer ones have more, which no kernel uses), 99 KiB on 8.6, 8.9, 12.0 and unknown ones (CUDA
-    /// Programming Guide, "Compute Capabilities").
+    /// 10.3 (the last three have 227 KiB, which only kernels of `gemm` with TMA use), 99 KiB on 8.6, 8.9, 12.0 and
+    /// unknown ones (CUDA Programming Guide, "Compute Capabilities").
     pub(crate) fn shared_bytes(&self) -> u32 {
         match self.arch {
             80 | 87 | 90 | 100 | 103 => 163 << 10,
@@ -171,8 +171,8 @@ impl Target {
 /// The number of multiprocessors that is assumed if it is not known: that of an H100 SXM or H200.
 pub const UNITS: u32 = 132;
 
-/// The alignment in bytes of dynamic shared memory, which follows the statically declared shared memory (`RX_SHARED` in
-/// the generated text).
+/// The alignment in bytes of dynamic shared memory, as `RX_SHARED` in the generated text declares it. Dynamic shared
+/// memory follows the statically declared one.
 const SHARED_ALIGNMENT: u32 = 1024;
 
 /// The oldest supported architecture: `sm_80`.
@@ -239,15 +239,14 @@ impl Task<'_> {
             .ok_or_else(|| Declined::because("requires loops around one block; found another statement"))
     }
 
-    /// Whether a buffer is an intermediate result: not a parameter, but allocated around statements of the function,
-    /// which can pass values to each other through it.
+    /// Whether a buffer is an intermediate result: not a parameter, but allocated around statements of the function.
     pub(crate) fn is_temporary(&self, buffer: BufferId) -> bool {
         self.of.0.temporaries.contains(&buffer)
     }
 
-    /// Whether a statement that runs after the first `taken` remaining ones uses the buffer. The statements of a host
-    /// loop run again. So if the buffer is an intermediate result in global memory whose contents survive an iteration
-    /// of the loop, all statements of the loop count, also earlier ones and the taken ones.
+    /// Whether a statement after the first `taken` remaining ones uses the buffer. If the buffer is an intermediate
+    /// result in global memory whose contents survive an iteration of a host loop, all statements of the loop count,
+    /// also earlier ones and the taken ones, since they run again.
     pub(crate) fn is_used_after(&self, taken: usize, buffer: BufferId) -> bool {
         let (of, at) = self.of;
         // The contents of shared and local memory do not survive the launch.
@@ -341,12 +340,12 @@ pub(crate) struct Frame<'k> {
     pub(crate) shape: LaunchShape,
     /// The host launches the kernel only if this condition holds.
     pub(crate) guard: Option<&'k Expr>,
-    /// The statements that the kernel computes. They appear in its comment. Their buffers are its parameters, except
-    /// [`Frame::kept`] and those that they allocate: first the function's parameters in their order, then intermediate
-    /// results.
+    /// The statements that the kernel computes. Its comment names their blocks and operators. Their buffers are its
+    /// parameters, except [`Frame::kept`] and those that they allocate: first the function's parameters in their order,
+    /// then intermediate results.
     pub(crate) statements: Vec<&'k Stmt>,
-    /// The number of iterations of the innermost loops, if it is not that of the statements: for example of a kernel
-    /// that combines partial results of another one.
+    /// The kernel's `KernelInfo::work`, if it is not the number of iterations of the statements' innermost loops: for
+    /// example for a kernel that combines partial results of another one.
     pub(crate) work: Option<Expr>,
     /// Buffers of [`Frame::statements`] that are not parameters, usually because their values do not leave the kernel.
     pub(crate) kept: Vec<BufferId>,
@@ -355,13 +354,13 @@ pub(crate) struct Frame<'k> {
     pub(crate) least_blocks: Option<u32>,
     /// Names that the body declares; buffers and variables of the function are renamed to avoid them.
     pub(crate) own_names: &'static [&'static str],
-    /// Whether the threads synchronize. A thread whose check fails then writes the error cell and continues with an
-    /// index in range, so that no barrier waits for a thread that has exited. In other kernels the thread exits.
+    /// Whether the threads may synchronize. A thread whose check fails then continues, for example with index 0, so
+    /// that no barrier waits for a thread that has exited. In other kernels the thread exits.
     pub(crate) is_cooperative: bool,
 }
 
 impl<'k> Frame<'k> {
-    /// Creates the frame of a kernel whose threads synchronize.
+    /// Creates the frame of a kernel whose threads may synchronize.
     pub(crate) fn new(shape: LaunchShape, statements: impl IntoIterator<Item = &'k Stmt>) -> Frame<'k> {
         Frame {
             func: None,

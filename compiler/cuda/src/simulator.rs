@@ -32,7 +32,8 @@ pub enum Order {
 /// The options of the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Whether accesses out of bounds and undefined behaviour end the run with an error. Compilation takes longer.
+    /// Whether accesses out of bounds and undefined behaviour end the run with an error if the sanitizers of the C++
+    /// compiler detect them. Compilation takes longer.
     pub sanitize: bool,
 }
 

@@ -18,7 +18,8 @@ pub const MOST_BLOCKS: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 /// The limit of iterations of a `while` in a thread: the host cannot stop a kernel that never ends.
 pub const MOST_ITERATIONS: i64 = 1 << 32;
 
-/// The limit of launches of one call of a function. Iterations of host loops without launches count, too.
+/// The limit of launches of one call of a function, checked after each iteration of a host loop. Iterations without
+/// launches count, too.
 pub const MOST_LAUNCHES: usize = 1 << 16;
 
 /// The CUDA C of a list of functions, to be compiled.
@@ -47,8 +48,8 @@ pub struct Choice {
     pub rule: &'static str,
     /// The names of the kernels that the rule made of the statements.
     pub kernels: Vec<String>,
-    /// The rule's remark about its choice, for example of tile sizes, and the host loops and the condition of the
-    /// launches, if there are any; may be empty.
+    /// The rule's remark about its choice, for example of tile sizes; the host loops around the launches; and whether a
+    /// launch has a condition. May be empty.
     pub note: String,
     /// The rules that were tried before, each with the reason why it declined the statements or could not print them.
     pub declined: Vec<(&'static str, String)>,

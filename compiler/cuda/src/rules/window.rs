@@ -23,13 +23,13 @@
 //! Neighbouring threads have neighbours along the axis that is contiguous in the result, if there is one. A thread may
 //! have several outputs along another axis, and then loads the positions that their windows share once, to registers.
 //! For example, 4 outputs of a 3 x 3 window with stride 1 load 18 elements for 36 products. If channels are contiguous
-//! and aligned, a thread has 8, 4 or 2 of them, as fit into 16 bytes. If several output channels read the same windows,
-//! a thread has all of them, unless they are contiguous in the result.
+//! and aligned, a thread has 8, 4 or 2 of them, as fit into 16 bytes. If several output channels along an axis read the
+//! same windows, a thread has all channels of one such axis, unless it is the axis of neighbouring threads.
 //!
-//! No tile is kept in shared memory. Elements that other threads load again come from the L1 cache, by whole cache
-//! lines. With several outputs in registers, a 3 x 3 window needs less bandwidth from L1 than L1 has in the time in
-//! which memory delivers each element once. A tile would need a barrier and as many loads from shared memory. Edges
-//! need no separate kernel: the loops over a small window are unrolled, so the padding is one comparison per position.
+//! No tile is kept in shared memory. Elements that other threads load again usually come from the L1 cache. If a thread
+//! has several outputs of a 3 x 3 window, the loads from L1 take less time than memory needs to deliver each element
+//! once. A tile would need a barrier and as many loads from shared memory. Edges need no separate kernel: padding only
+//! adds comparisons for each position.
 //!
 //! - [`problem`]: the matched reduction, and the choice of the outputs per thread.
 //! - [`kernel`]: the CUDA text.

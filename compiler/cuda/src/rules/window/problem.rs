@@ -269,8 +269,8 @@ impl Problem {
         self.block.as_ref().map_or(1, |block| self.axes[block.axis].own)
     }
 
-    /// Narrows the indices of data and weight to 32 bits where they fit, and replaces their vector loads by
-    /// placeholders ([`Packing::narrow`]).
+    /// Replaces the vector loads of data and weight by placeholders, and narrows indices in both to 32 bits where they
+    /// fit ([`Packing::narrow`]).
     fn narrow(&mut self) {
         let int = |value: i64| Expr::int(value);
         let mut loops: Vec<(VarId, Expr)> = self.axes.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
@@ -332,9 +332,8 @@ fn elements(found: &mut SlidingWindow) -> Dim {
 
 impl Parts {
     /// Splits the value of a sum into a factor that slides and one that does not. If the reduction is no sum or the
-    /// value no such product, all of it is `data`. Declines if the result has no loops, or if a sum is of products of
-    /// two factors, both or none of which slide, and each uses an axis of the result that the other does not: a matrix
-    /// product.
+    /// value no such product, all of it is `data`. Declines if the result has no loops, or if the sum is a matrix
+    /// product: both or none of two factors slide, and each uses an axis of the result that the other does not.
     fn of(found: &mut SlidingWindow, order: &[Loop], sum: DType) -> Result<Parts, Declined> {
         let value = found.reduction.value.clone();
         Declined::when(order.is_empty(), "requires several outputs; found one")?;
@@ -355,10 +354,10 @@ impl Parts {
     }
 
     /// Finds an axis of output channels that read the same windows: the weight uses it, the data does not, and it is
-    /// not the last axis. Gives each thread all of its channels, and returns its position; `None` if there is no such
-    /// axis or it has one channel. Declines if a matrix product is faster: if all axes that only the weight uses, the
-    /// last one included, have more than [`MOST_CHANNELS`] channels together or a symbolic number of them, or if they
-    /// have more than one channel and there are few outputs.
+    /// not the last axis. Gives each thread all channels of the axis, and returns its position; `None` if there is no
+    /// such axis or it has one channel. Declines if a matrix product is faster: if the number of channels of all axes
+    /// that only the weight uses, the last one included, is symbolic or more than [`MOST_CHANNELS`], or if it is more
+    /// than one and there are few outputs.
     fn channels(&self, axes: &mut [Axis], task: &Task<'_>) -> Result<Option<usize>, Declined> {
         let Some(weight) = &self.weight else { return Ok(None) };
         let is_free = |axis: &Axis| weight.uses(axis.var) && !self.data.uses(axis.var);
@@ -383,7 +382,8 @@ impl Parts {
     }
 }
 
-/// Whether groups of `width` neighbours along an axis are contiguous and aligned in the result ([`is_in_chunks`]).
+/// Whether an axis is known to split into whole groups of `width` neighbours, each contiguous and aligned in the result
+/// ([`is_in_chunks`]).
 pub(super) fn target_is_in_chunks(found: &SlidingWindow, axis: &Axis, width: i64) -> bool {
     is_in_chunks(&found.target, axis.var, &axis.extent, width)
 }
