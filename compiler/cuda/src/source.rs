@@ -116,7 +116,7 @@ pub struct KernelInfo {
     pub shape: LaunchShape,
     /// The number of iterations of the innermost loops of its statements, unless the rule gives another number: an
     /// `int64` over scalars, symbols and the variables of host loops. The statements are usually those before
-    /// scheduling; for the rules `fallback` and `scatter` they are those of one thread.
+    /// scheduling; the rules `fallback` and `scatter` count the iterations of one thread.
     pub work: Expr,
     /// The arguments, in order.
     pub arguments: Vec<Argument>,
@@ -196,7 +196,7 @@ pub enum Argument<S = VarId> {
 }
 
 /// A buffer in device memory that is allocated for a call: an intermediate result that kernels pass to each other, a
-/// scratch buffer of a schedule, or a buffer of each thread that is too large for local memory.
+/// scratch buffer of a schedule, or a per-thread buffer of large or symbolic size, with a part for each thread.
 #[derive(Clone, Debug)]
 pub struct Temporary {
     /// The name.
@@ -333,7 +333,7 @@ pub type ArgumentValue = Argument<i64>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A scalar, a size or the start of a host loop has no value, or a size is out of range. Sizes are, for example,
-    /// those of buffers, temporaries, host loops, grids and tensor maps.
+    /// those of buffers, temporaries, host loops and tensor maps.
     #[error("the size of {0} is not known or too large")]
     Extent(String),
     /// The condition of a launch cannot be evaluated: it divides by zero, for example.
@@ -353,7 +353,7 @@ pub enum PlanError {
 }
 
 impl CudaFunction {
-    /// Evaluates the allocations and launches of a call. `values` are those of `rx_tir::bind_symbols`: by variable,
+    /// Evaluates the allocations and launches of a call. `values` are those of `rx_tir::bind_symbols`, but with
     /// floats as the bits of their dtype.
     ///
     /// # Errors

@@ -13,9 +13,9 @@
 //!
 //! Requires that the host can evaluate the starts and extents of such loops and the conditions: they depend on scalars,
 //! symbols and the variables of outer host loops. Other loops and conditions remain in the statement. The loops run on
-//! the host because the blocks of a launch cannot wait for each other. An intermediate result also counts as live after
-//! a statement if a statement of the same host loop uses it, and its contents survive into a later iteration of that
-//! loop.
+//! the host mainly because the blocks of a launch cannot wait for each other. An intermediate result also counts as
+//! live after a statement if a statement of the same host loop uses it, and its contents survive into a later iteration
+//! of that loop.
 
 use crate::rules::uses;
 use crate::source::{HostLoop, MOST_LAUNCHES};
@@ -41,7 +41,7 @@ pub struct Unsupported {
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
     pub(crate) stmt: Stmt,
-    /// The condition under which the statement runs, which the host can evaluate; `None` if it always runs.
+    /// The condition under which the statement runs, which the host can evaluate; `None` if there is none.
     pub(crate) guard: Option<Expr>,
     /// The host loops around the statement, outermost first.
     pub(crate) host_loops: Vec<HostLoop>,
@@ -50,8 +50,8 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// Returns the statement as a loop nest around one block or statements without blocks, or `None` if it has another
-    /// form. `func` must be the same in every call.
+    /// Returns the statement as a loop nest around one block, or around statements without blocks and loops. Returns
+    /// `None` if it has another form. `func` must be the same in every call, apart from variables that rules add to it.
     pub(crate) fn nest(&self, func: &PrimFunc) -> Option<Nest> {
         self.nest.get_or_init(|| Nest::of(&self.stmt, func)).clone()
     }
@@ -193,12 +193,12 @@ impl Splitter<'_> {
 
     /// Whether the host runs a loop and launches the kernels of its body in each iteration. Requires:
     ///
-    /// - The body consists of launches whose number the host can evaluate. All iterations together have at most
-    ///   [`MOST_LAUNCHES`] launches, where a loop of symbolic extent counts as one iteration.
+    /// - The body consists of launches only ([`Splitter::launches`]).
+    /// - All iterations together have at most [`MOST_LAUNCHES`] launches, as [`least_launches`] counts them.
     /// - A launch binds a loop to blocks, since blocks synchronize only between launches; or it binds a loop to threads
     ///   with an extent that the host does not know before the loop.
     ///
-    /// If all launches run in one block with known extents, the loop becomes part of a kernel instead.
+    /// Otherwise the loop remains in its statement.
     fn is_of_host(&self, stmt: &Stmt) -> bool {
         let is_apart = stmt.any(&|part| match part {
             Stmt::For { extent, kind: LoopKind::ThreadBinding(tag), .. } => {
@@ -269,12 +269,12 @@ fn is_launch(stmt: &Stmt) -> bool {
 fn without_unit_loops(func: &PrimFunc) -> Stmt {
     let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
     let stripped = strip(func, &func.body, &mut values);
-    // A value contains only variables of outer loops, which are replaced already, so one substitution is enough.
+    // No value contains a variable that has a value itself: `strip` replaces these. So one substitution is enough.
     map_stmt(&stripped, &mut |expr| map_expr(&replace(expr, &values), &mut whole))
 }
 
-/// Folds a cast of a constant float expression to `int32` or `int64`, if the value fits `int32`: TVM leaves
-/// `T.Cast("int64", T.ceil(T.log2(…)))` unfolded.
+/// Folds a cast of a constant float expression to `int32` or `int64`, if the host can evaluate it and the value fits
+/// `int32`: TVM leaves `T.Cast("int64", T.ceil(T.log2(…)))` unfolded.
 fn whole(expr: Expr) -> Expr {
     match &expr {
         Expr::Cast { dtype: dtype @ (DType::INT32 | DType::INT64), value } if value.dtype().is_float() => {

@@ -13,8 +13,7 @@ pub struct LaunchSize {
     pub grid: [i64; 3],
     /// The number of threads of all blocks.
     pub threads: i64,
-    /// The number of iterations of the innermost loops of its statements, reductions included: [`KernelInfo::work`].
-    /// Zero if the kernel is not launched.
+    /// The value of [`KernelInfo::work`]; zero if the kernel is not launched.
     pub work: i64,
 }
 
@@ -53,7 +52,7 @@ impl KernelInfo {
 ///
 /// An extent that depends on another loop is evaluated at the middle of that loop. For example, `for j in range(i)`
 /// inside `for i in range(n)` counts `(n - 1) // 2` iterations, which is close to the mean. A loop whose extent the
-/// kernel computes counts as one iteration; so does a `while`.
+/// kernel computes counts as one iteration, and a `while` as one execution of its body.
 pub(crate) fn iterations<'s>(func: &PrimFunc, statements: impl IntoIterator<Item = &'s Stmt>) -> Expr {
     let mut counter = Counter { func, middle: FxHashMap::default() };
     let counts = statements.into_iter().map(|stmt| counter.stmt(stmt).unwrap_or(Expr::int(1)));

@@ -19,8 +19,7 @@ use rx_loops::TargetInfo;
 use rx_ops::{Arg, CallInfo, Problem, Schema};
 use std::sync::Arc;
 
-/// A call of an operator that is lowered at run time. Each operand is in a register, or is known at compile time except
-/// for the values of its symbols.
+/// A call of an operator that is lowered at run time.
 #[derive(Clone, Debug)]
 pub struct DynamicCall {
     /// The operator.
@@ -115,9 +114,9 @@ impl DynamicCall {
 }
 
 impl Specialized {
-    /// Converts a value to an operand: a tensor becomes a parameter, a tuple a tuple of operands, any other value a
-    /// literal (a shape for `R.reshape` becomes a variable). A number gets the dtype `scalar`, if there is one,
-    /// otherwise int64 or float64. Returns `None` for the null value.
+    /// Converts a value to an operand: a tensor becomes a parameter, a tuple a tuple of operands without its null
+    /// fields, any other value a literal (a shape for `R.reshape` becomes a variable). A number gets the dtype
+    /// `scalar`, if there is one, otherwise int64 or float64. Returns `None` for the null value.
     fn operand(&mut self, actual: &Actual, scalar: Option<DType>) -> Option<Expr> {
         let prim = |value, dtype, known| {
             let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: known });
@@ -160,7 +159,8 @@ pub struct Made {
     pub scalar: bool,
 }
 
-/// Lowers a call with known operand types, and runs the steps for a device with this target information.
+/// Lowers a call with known operand types, and runs the steps ([`crate::steps`]) for a device with this target
+/// information.
 ///
 /// # Errors
 /// Returns the error of the operator's inference rule, or the reason why the call cannot be lowered: a sentence without

@@ -13,17 +13,17 @@
 //! Requires:
 //! - A chain begins at one sum of products and ends at the next. All direct and indirect readers of the first, through
 //!   views and up to the second, are members of the chain, and none of them comes after the second. At least one member
-//!   between the two is a reduction.
+//!   between the two is a reduction or otherwise not injective.
 //! - Kernels after the end may belong to the chain if each is the only reader of its predecessor and reads at most one
 //!   input element per output element, by cheap arithmetic (`is_light`: no reduction, no call such as `exp`).
 //! - Other producers may belong to it if only members read them and they are of this kind (moves, scales, casts),
-//!   or if their elements depend only on their indices (iota, causal masks) and are cheap.
+//!   or if their elements depend only on their indices and on symbols (iota, causal masks) and are cheap.
 //! - The numbers of members are limited by the constants of this file.
 //! - The device accepts the merged function as one kernel ([`rx_loops::TargetInfo`]), after its loops have been
 //!   split along common axes (`delinearize`) and its elementwise temporaries inlined.
 //!
-//! Guarantees that the program is unchanged where the device declines. Kernels are matched by their loops, not by their
-//! names.
+//! Guarantees that the instructions are unchanged where the device declines. Kernels are matched by their loops, not by
+//! their names.
 //!
 //! Reference: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness" (2022).
 
@@ -51,7 +51,8 @@ const MAX_KERNELS: usize = 40;
 /// The maximum number of kernels of a chain after the second sum of products.
 const MAX_AFTER: usize = 3;
 
-/// Fuses the chains of a block that the device schedules as one kernel. No prologue is merged into such a kernel.
+/// Fuses the chains of a block that the device schedules as one kernel. The fused kernels are marked as
+/// [`Kernel::whole`], so that no prologue is merged into them later.
 pub(super) fn join(
     block: &mut Block,
     reads: &mut [u32],
@@ -84,7 +85,7 @@ fn one(asked: &mut Asked, loops: &Loops, context: &Context<'_>) -> Option<Loops>
     answer.clone()
 }
 
-/// Splits the loops of a merged function along common axes, where possible, and inlines the temporaries that one nest
+/// Splits the loops of a merged function along common axes, where possible, and inlines temporaries that one nest
 /// fills element by element ([`rx_loops::inline_all`]).
 pub(super) fn united(func: &PrimFunc) -> PrimFunc {
     rx_loops::simplify(&rx_loops::inline_all(&delinearize(&rx_loops::simplify(func))))
@@ -92,8 +93,8 @@ pub(super) fn united(func: &PrimFunc) -> PrimFunc {
 
 /// The members of a chain, as positions in the block.
 struct Chain {
-    /// The kernels from the first sum of products to the second, both included: usually matmuls, but any kernels that
-    /// [`is_product`] accepts, for example convolutions.
+    /// The kernels from the first sum of products to the second, both included. These two are usually matmuls, but may
+    /// be any kernels that [`is_product`] accepts, for example convolutions.
     between: Vec<usize>,
     /// Producers before or between these that may be fused as well.
     front: Vec<usize>,
