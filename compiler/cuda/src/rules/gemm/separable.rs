@@ -148,11 +148,17 @@ impl SeparableAddress {
         })
     }
 
-    /// Rewrites the parts and conditions to 32 bits where they fit.
+    /// Rewrites the parts and conditions to 32 bits where they fit. The emitted code adds the two parts, so both keep 64
+    /// bits if only their sum does not fit.
     pub(super) fn narrow(&mut self, narrow_indices: &NarrowIndices) {
         let splits = self.ranges.iter_mut().map(|range| &mut range.split).chain([&mut self.place]);
         for split in splits {
-            (split.row, split.sum) = (narrow_indices.index(&split.row), narrow_indices.index(&split.sum));
+            let (row, sum) = (narrow_indices.index(&split.row), narrow_indices.index(&split.sum));
+            let both = narrow_indices.index(&(split.row.clone() + split.sum.clone()));
+            let is_narrow = |part: &Expr| part.dtype() == DType::INT32;
+            if is_narrow(&both) || !(is_narrow(&row) && is_narrow(&sum)) {
+                (split.row, split.sum) = (row, sum);
+            }
         }
         for condition in self.of_row.iter_mut().chain(&mut self.of_sum) {
             *condition = narrow_indices.narrowed(condition);

@@ -284,6 +284,9 @@ impl Operand<'_> {
             .ok_or("requires a factor that the host passes; found another buffer")?;
         let mut place = format!("{}{}", self.kept(names, 0), moved(0));
         if let Some(step) = separable.by_index {
+            // The index along K is an `int` if the extent is constant, but its product with the stride may not fit.
+            let is_wide = separable.place.sum.dtype() == DType::INT64 && self.sum.extent().as_int().is_some();
+            let sum = if is_wide { format!("(long long){sum}") } else { sum.to_owned() };
             place = format!("{place} + {sum}{}", if step == 1 { String::new() } else { format!(" * {step}") });
         } else if separable.place.sum.as_int() != Some(0) {
             place = format!("{place} + {}", kernel.operand(&separable.place.sum, expr::PRODUCT)?);
