@@ -171,14 +171,14 @@ impl<'m> Kernel<'m> {
         Ok((KernelInfo { name, text: 0..0, host_loops, guard, shape, work, arguments, maps }, text))
     }
 
-    /// Sets the number of threads of a kernel with one thread per element; `None` for a kernel of one thread. A buffer
-    /// that is too large for local memory is a temporary with one part for each of these threads.
+    /// Sets the number of threads of a kernel; `None` for one thread. A per-thread buffer outside local memory is a
+    /// temporary with one part for each of these threads.
     pub(crate) fn has_threads(&mut self, threads: Option<Expr>) {
         self.threads = threads;
     }
 
-    /// Declares the buffers that the statements use, except `kept`, as parameters: those of the function in its order,
-    /// then the temporaries. So a kernel reads like a call.
+    /// Declares parameters for the buffers that the statements use, except `kept`: first for the function's parameters,
+    /// in its order, then for its temporaries. So a kernel reads like a call.
     fn pass_buffers_in_order(&mut self, statements: &[&Stmt], kept: &[BufferId]) {
         let mut used: FxHashSet<BufferId> = statements.iter().flat_map(|stmt| buffers_of(stmt)).collect();
         used.retain(|id| !kept.contains(id));

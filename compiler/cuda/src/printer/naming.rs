@@ -50,8 +50,8 @@ impl Kernel<'_> {
         self.names.fresh(wanted)
     }
 
-    /// From here on prints the variable as this text, which must bind as tightly as a name. `is_natural`: whether it is
-    /// nonnegative.
+    /// From here on prints the variable as this text, which must bind as tightly as a name. `is_natural`: whether the
+    /// variable is known to be nonnegative.
     pub(crate) fn name_var(&mut self, var: VarId, text: &str, is_natural: bool) {
         self.vars.insert(var, text.to_owned());
         if is_natural {

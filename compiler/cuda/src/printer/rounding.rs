@@ -6,7 +6,7 @@
 //!
 //! NVRTC contracts a product and a sum to a fused multiply-add (`--fmad`), which is rounded once, so the last bit can
 //! differ from the interpreter's. If the sum is then rounded to an integer, converted to one, divided with a whole
-//! quotient or compared, the result can be a different one: for example, `resize2d` with `nearest_neighbor` would read
+//! quotient or compared, the result can be a different one: for example, `resize2d` with `nearest_neighbor` could read
 //! the next row. `__fmul_rn` and `__dmul_rn` are never contracted. Accumulators of sums are not affected, since their
 //! products do not occur in such an expression.
 //!
@@ -18,8 +18,8 @@ use super::types;
 use rustc_hash::FxHashSet;
 use rx_tir::{BinaryOp, Expr, Intrinsic, Stmt, UnaryOp, VarId};
 
-/// Whether an expression of floats is rounded to a whole number, is a quotient or remainder of a division with a whole
-/// quotient, is a comparison, or is a cast to an integer or `bool`: a difference in the last bit of an operand can then
+/// Whether an expression of floats is a rounding to a whole number, a quotient or remainder of a division with a whole
+/// quotient, a comparison, or a cast to an integer or `bool`: a difference in the last bit of an operand can then
 /// change the result by a whole step.
 pub(super) fn decides(expr: &Expr) -> bool {
     match expr {
@@ -70,7 +70,7 @@ impl Kernel<'_> {
     }
 
     /// Prints an operand of a sum, or a value that is assigned. If it reaches a discrete decision (see [`decides`]), a
-    /// float product, also a negated one, is a call of `__fmul_rn` or `__dmul_rn`.
+    /// float product, also within a negation, becomes a call of `__fmul_rn` or `__dmul_rn`.
     pub(super) fn addend(&mut self, expr: &Expr, level: u8) -> Result<String, String> {
         match expr {
             Expr::Binary { op: BinaryOp::Mul, left, right } if self.is_deciding && expr.dtype().is_float() => {

@@ -92,8 +92,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// Opens a `while` loop, with a counter that reports an error after [`MOST_ITERATIONS`] iterations and ends the
-    /// loop or, without barriers, the thread.
+    /// Opens a `while` loop, which reports an error after [`MOST_ITERATIONS`] iterations. Then the loop ends if the
+    /// kernel's threads may synchronize; otherwise the thread exits.
     pub(crate) fn open_while(&mut self, condition: &Expr) -> Result<(), String> {
         let site: Site = self.site;
         let number = check_number(self.sites.number(site, Check::Iterations));
@@ -115,8 +115,8 @@ impl Kernel<'_> {
         self.close();
     }
 
-    /// Opens a `for` loop. An end with a load or a check is evaluated once, before the loop, since the body may change
-    /// the memory that it depends on.
+    /// Opens a `for` loop. An end with a load or a check is evaluated once, before the loop: the body may change the
+    /// loaded memory.
     pub(crate) fn open_loop(&mut self, var: VarId, start: &Expr, extent: &Expr) -> Result<(), String> {
         let dtype = self.func.var(var).dtype;
         let ctype = self.ctype(dtype)?;
@@ -343,7 +343,7 @@ impl Kernel<'_> {
     }
 
     /// Returns the C text of a value in the storage form of `dtype`. The conversion to a float below 32 bits rounds, so
-    /// a cast to `dtype` of a value that is computed as `float` is left out.
+    /// a cast to `dtype` is left out if its operand is computed as `float`.
     pub(crate) fn stored(&mut self, value: &Expr, dtype: DType) -> Result<String, String> {
         match value {
             Expr::Cast { dtype: to, value: inner }
@@ -367,8 +367,8 @@ impl Kernel<'_> {
     }
 }
 
-/// Whether a value of a float dtype of less than 32 bits is already rounded to it. The operators compute in `float`,
-/// without rounding.
+/// Whether a value of a float dtype of less than 32 bits is known to be rounded to it. The operators compute in
+/// `float`, without rounding.
 fn is_rounded(value: &Expr) -> bool {
     match value {
         Expr::Load { .. } | Expr::Var { .. } | Expr::Cast { .. } | Expr::Float { .. } => true,

@@ -1,7 +1,8 @@
 //! Joins the texts of kernels to a source, with the parts that depend on the other kernels or on the program.
 //!
-//! A function is scheduled and printed by itself, so that its text can be cached while other functions change. Names of
-//! kernels, numbers of checks, and the statements that comments name are filled in when the text is added to a source.
+//! A function is scheduled and printed by itself, so that its text can be cached while other functions change. Its name
+//! and origins (see [`Named`]), the names of its kernels, and the numbers of checks are filled in when the text is
+//! added to a source.
 
 use super::functions::blocks_of;
 use rx_base::Name;

@@ -126,8 +126,8 @@ impl KernelBody for AttentionKernel {
             None => (statements.len(), epilogue.kept()),
         };
         let least_blocks = match self.tiling.unit {
-            // While one block waits for its tiles, another one multiplies. With two blocks of 128 threads, each thread
-            // may still use the maximum of 255 registers.
+            // While one block waits for its tiles, another one multiplies. With two blocks of at most 128 threads, each
+            // thread may still use the maximum of 255 registers.
             Unit::Warps { .. } => Some(2),
             Unit::Threads { .. } => None,
         };
@@ -196,8 +196,8 @@ pub(super) struct UnitText {
     /// Opens the loop over the thread's groups of neighbouring columns of the result: declares a group's first column,
     /// `$column0`.
     pub(super) each_column: &'static str,
-    /// Declares `$value`, the sum of column `$e` of the group, followed by the text `$SHARE`: the multiplication that
-    /// normalizes it, or nothing with split-KV.
+    /// Declares `$value`: the sum of column `$e` of the group, with the text `$SHARE` appended. `$SHARE` is the
+    /// multiplication that normalizes the sum, or empty with split-KV.
     pub(super) sum: &'static str,
 }
 
