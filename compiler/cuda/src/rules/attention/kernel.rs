@@ -329,11 +329,11 @@ impl AttentionKernel {
 
     /// Emits the reduction of the mask's bounds over the block's rows.
     ///
-    /// `$key_first` and `$key_end` become a range with all keys of the slice that any row of the block sees; the loop
-    /// over tiles covers only this range. `$all_first` and `$all_end` are the range of the keys within the bounds of
-    /// all rows; if the bounds are the whole mask, tiles in it need no mask. For example, with a causal mask, the rows
-    /// 128 to 255 together see the keys 0 to 255, and all of them see the keys 0 to 128. Emits nothing if the mask has
-    /// no bounds.
+    /// `$key_first` and `$key_end` become the ends of a range that contains all keys of the slice that at least one row
+    /// of the block sees; the loop over tiles covers only this range. `$all_first` and `$all_end` are the ends of the
+    /// range of the keys within the bounds of all rows; if the bounds are the whole mask, tiles in it need no mask. For
+    /// example, with a causal mask, the rows 128 to 255 together see the keys 0 to 255, and all of them see the keys 0
+    /// to 128. Emits nothing if the mask has no bounds.
     fn skip_masked_keys(&self, words: &mut Template<'_, '_>, places: &Places<'_>) -> Result<(), String> {
         let bounds = &self.bounds;
         if bounds.is_empty() {
@@ -451,7 +451,8 @@ impl AttentionKernel {
         }
     }
 
-    /// Emits the wait for all committed copies, then a barrier. After it, all threads see the copied tiles.
+    /// Emits the wait for all committed copies, if tiles are copied asynchronously, then a barrier. After it, all
+    /// threads see the loaded tiles.
     fn wait_for_copies(&self, words: &mut Template<'_, '_>, tiles: &[Tile<'_>; 3]) {
         if tiles.iter().any(Tile::is_copied) {
             words.kernel.line("rx_copy_wait<0>();");
@@ -534,7 +535,7 @@ pub(super) fn at_column(words: &mut Template<'_, '_>, problem: &Problem, word: &
     name_loop(words.kernel, problem.width.0, &column);
 }
 
-/// Names a loop with an `int64` variable of the kernel for the following text, cast to the loop's dtype.
+/// Names a loop, for the following text, with an `int64` variable of the kernel, cast to the loop's dtype.
 fn name_loop(kernel: &mut Kernel<'_>, var: VarId, name: &str) {
     match kernel.dtype_of(var) {
         DType::INT64 => kernel.name_var(var, name, true),
@@ -545,8 +546,8 @@ fn name_loop(kernel: &mut Kernel<'_>, var: VarId, name: &str) {
     }
 }
 
-/// Emits `$share`, by which the sums of a row are multiplied: `1 / $whole`, or 0 if there are no keys. It is also 0 for
-/// a fully masked row if the softmax is safe.
+/// Emits `$share`, the factor that normalizes the sums of a row: `1 / $whole`, or 0 if there are no keys. If the
+/// softmax is safe, it is also 0 for a fully masked row.
 pub(super) fn share(words: &mut Template<'_, '_>, problem: &Problem) {
     match problem.is_zero_of_none {
         true => words.print("const float $share = $keys == 0 || $whole == 0.0f ? 0.0f : 1.0f / $whole;"),

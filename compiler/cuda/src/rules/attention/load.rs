@@ -6,9 +6,9 @@
 //!     tile[line * stride + x] = line and x exist ? operand[line, x] : 0       // `per` elements
 //! ```
 //!
-//! If an operand is a plain load of the tile's dtype whose lines are contiguous and aligned, `per` elements are 16
-//! bytes, which `cp.async` copies without registers. Otherwise `per` is 1, and each element is computed: an operand may
-//! be any expression.
+//! If an operand is a plain load of the tile's dtype whose lines are known to be contiguous, aligned and a multiple of
+//! 16 bytes long, `per` elements are 16 bytes, which `cp.async` copies without registers. Otherwise `per` is 1, and
+//! each element is computed: an operand may be any expression.
 //!
 //! Reference: PTX ISA, "cp.async".
 
@@ -145,8 +145,8 @@ pub(super) fn uncast(expr: &Expr, dtype: DType) -> Option<&Expr> {
     }
 }
 
-/// Whether an operand is a plain load of `dtype` (casts to `float32` are ignored) whose lines are contiguous in memory,
-/// with every group of `per` elements (16 bytes) aligned. Buffers begin at multiples of 16 bytes.
+/// Whether an operand is a plain load of `dtype` (casts to `float32` are ignored) whose lines are known to be
+/// contiguous in memory, with every group of `per` elements (16 bytes) aligned. Buffers begin at multiples of 16 bytes.
 fn is_line(problem: &Problem, expr: &Expr, (across, width): (VarId, i64), dtype: DType, per: i64) -> bool {
     let Some(Expr::Load { buffer, indices, .. }) = uncast(expr, dtype) else { return false };
     if let Some(at) = Affine::of(&problem.func, &problem.loops, *buffer, indices) {

@@ -8,9 +8,10 @@
 //!
 //! A mask that is added, `S + select(n <= m, 0, -inf)`, works as well.
 //!
-//! Requires: a score that is −∞ depending on integer comparisons; in each of them the key is added or subtracted once.
-//! Other conditions give no bounds; the score itself then masks. Guarantees: a key outside the bounds has the
-//! score −∞, that is the weight 0. Skipping it assumes finite values, since 0 · ∞ would be NaN.
+//! Requires: a score that is −∞ depending on comparisons of signed integers without loads; in each of them the key is
+//! added or subtracted once. Other conditions give no bounds; the score itself then masks. Guarantees: a key outside
+//! the bounds has the score −∞, so its exponential is 0. This assumes finite operands, since ∞ − ∞ and 0 · ∞ would be
+//! NaN.
 
 use super::problem::Problem;
 use super::reading::{is_minus_infinity, is_zero};
@@ -135,9 +136,9 @@ fn truth<'e>(op: CompareOp, left: &'e Expr, right: &Expr) -> Option<(&'e Expr, b
     (yes != no).then_some((condition, yes))
 }
 
-/// Whether the expression is safe to evaluate without the conditions around it: it has no loads, calls or checked
-/// indices, and its binary operations other than `+`, `-`, `*`, minimum and maximum have a positive constant on the
-/// right.
+/// Whether the expression is safe to evaluate without the conditions around it. It must have no loads, calls or checked
+/// indices. Of the binary operations, it may have `+`, `-`, `*`, minimum and maximum, and others, such as a division,
+/// if the right operand is a positive constant.
 fn is_plain(expr: &Expr) -> bool {
     expr.all(&|part| match part {
         Expr::Load { .. } | Expr::Checked { .. } | Expr::Call { .. } => false,

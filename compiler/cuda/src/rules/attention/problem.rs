@@ -248,7 +248,7 @@ fn element(reading: &mut Reading<'_>, nest: &Nest) -> Result<BufferId, Declined>
     Ok(buffer)
 }
 
-/// Matches an elementwise statement. Returns its buffer, and over the loops of the product its indices and value.
+/// Matches an elementwise statement. Returns its buffer, and its indices and value over the loops of the product.
 fn computed(reading: &mut Reading<'_>, nest: &Nest) -> Result<(BufferId, Vec<Expr>, Expr), Declined> {
     let Stmt::Store { buffer, indices, value, .. } = &nest.body else {
         return Err(Declined::because("requires sums and elementwise stores; found another statement"));
@@ -312,7 +312,7 @@ impl Softmax {
         is_finite && **left == unrounded(&self.score)
     }
 
-    /// Matches the last statement: the sum of the values, weighted by the exponentials divided by their sum.
+    /// Matches the sum of the values, weighted by the exponentials divided by their sum.
     fn weighted(
         &self,
         reading: &mut Reading<'_>,
@@ -353,8 +353,8 @@ impl Softmax {
         })
     }
 
-    /// Matches a weight, `exp / sum`. Returns `None` if the expression is no weight; otherwise whether it is replaced
-    /// by 0 for fully masked rows: where the sum is 0, or where one of the `checks` finds that all scores are −∞.
+    /// Matches a weight: `exp / sum`, or 0 instead for fully masked rows, where the sum is 0 or one of the `checks`
+    /// finds that all scores are −∞. Returns whether it has this 0, or `None` if the expression is no weight.
     fn is_weight(&self, expr: &Expr, checks: &[(Check, VarId)]) -> Option<bool> {
         let sum = self.sum?;
         let expr = unrounded(expr);
@@ -378,8 +378,8 @@ impl Softmax {
     }
 }
 
-/// Matches a reduction along rows to one element each. Returns over the loops of the product its indices, the reduced
-/// value and the reduction axis.
+/// Matches a reduction of each row of scores to one element. Returns its indices, the reduced value and the reduction
+/// axis, over the loops of the product.
 fn reduced(
     reading: &mut Reading<'_>,
     nest: &Nest,
@@ -408,8 +408,8 @@ fn reduced(
 }
 
 /// Collects the elementwise statements after the weighted sum, which is the last of the first `taken` statements.
-/// Declines if an earlier statement uses the buffer of the sum, or if the sum is not indexed by plain loops and
-/// constants.
+/// Declines if an earlier statement uses the buffer of the sum. Each loop must be exactly one of the sum's indices, and
+/// the other indices must be constants.
 fn epilogue(
     task: &Task<'_>,
     reading: &mut Reading<'_>,
@@ -505,9 +505,9 @@ fn assemble(
     })
 }
 
-/// Returns how many neighbouring values of a loop share their keys and values: 0 if all do, because the factors do not
-/// use the loop; `None` if sharing is not proved, so that each value gets separate ones. For example, `k[h // 4, n, d]`
-/// and `v[h // 4, n, e]` share in groups of 4 along `h`, if the extent of `h` is a constant multiple of 4.
+/// Returns how many neighbouring indices of a loop share their keys and values (`factors`): 0 if all do, because the
+/// factors do not use the loop; `None` if sharing is not proved. For example, `k[h // 4, n, d]` and `v[h // 4, n, e]`
+/// are shared in groups of 4 along `h`, if the extent of `h` is a constant multiple of 4.
 fn shared_by(var: VarId, extent: &Expr, factors: [&Expr; 2]) -> Option<i64> {
     let mut group = None;
     let (mut uses, mut as_group) = (0, 0);
@@ -550,8 +550,8 @@ fn loads(expr: &Expr, wanted: BufferId) -> bool {
     matches!(expr, Expr::Load { buffer, .. } if *buffer == wanted)
 }
 
-/// Whether the expression is an initial value of a maximum of its float dtype: −∞, or TVM's lowest finite value, which
-/// is compared with a few digits only.
+/// Whether the expression is an initial value of a float maximum: −∞, or TVM's lowest finite value of 16 or 32 bits,
+/// which is compared with a few digits only.
 fn is_lowest(expr: Option<&Expr>) -> bool {
     let Some(Expr::Float { value, dtype }) = expr else { return false };
     let lowest = match dtype.code {

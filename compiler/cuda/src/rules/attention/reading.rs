@@ -132,8 +132,8 @@ impl<'t> Reading<'t> {
     }
 
     /// Maps the loops of a nest to axes, by comparing the indices of known elements that `expr` reads with their
-    /// places. Loops that are no such index become [`Bound::own`]. Declines if an index does not match its place, if a
-    /// loop is mapped to a constant or has another extent than its axis, or if two loops are mapped to one axis.
+    /// places. Loops that are no index of one become [`Bound::own`]. Declines if an index does not match its place, if
+    /// a loop is mapped to a constant or has another extent than its axis, or if two loops are mapped to one axis.
     pub(super) fn bound(&mut self, nest: &Nest, expr: &Expr) -> Result<Bound, Declined> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         let mut fits = true;
@@ -225,9 +225,9 @@ pub(super) fn unrounded(expr: &Expr) -> Expr {
     })
 }
 
-/// Splits a factor into the factor without its outer finite, nonzero constant multipliers and divisors, and the number
-/// that they multiply it by. The sum of products can be scaled instead. For example, `cast(q) * 0.5 / 4.0` is `cast(q)`
-/// and 0.125.
+/// Removes the outer multiplications and divisions by finite, nonzero constants from a factor, also those inside casts
+/// between floating-point dtypes. Returns the rest, and the number by which the sum of products is multiplied instead.
+/// For example, `cast(q) * 0.5 / 4.0` gives `cast(q)` and 0.125.
 pub(super) fn unscaled(factor: &Expr) -> (Expr, f64) {
     let constant = |expr: &Expr| match expr {
         Expr::Float { value, dtype } => {

@@ -1,7 +1,7 @@
 //! The scores of a tile of keys, and the online-softmax step that rescales the sums.
 //!
 //! ```text
-//! if (inside) {               // every key of the tile is within the mask's bounds of every row
+//! if (inside) {               // every key of the tile exists and is within the mask's bounds of every row
 //!     each key: product = score(product)          // without the mask, if the mask is known to be bounds only
 //! } else {
 //!     each key: product = row < rows && key < key_end ? score(product) : -inf
@@ -20,9 +20,9 @@ use rx_base::DType;
 use rx_tir::rewrite::map_expr;
 use rx_tir::{BinaryOp, Expr};
 
-/// Replaces divisions by `float32` constants with multiplications by their reciprocals. For example, `x / 8.0` becomes
-/// `x * 0.125`. A division takes about ten instructions, and there is one for each score; the difference of about one
-/// unit in the last place is mostly lost when the weights are rounded to 16 bits.
+/// Replaces divisions by `float32` constants with multiplications by their reciprocals, if these are normal numbers.
+/// For example, `x / 8.0` becomes `x * 0.125`. A division takes about ten instructions for each score; the difference
+/// of about one unit in the last place is mostly lost when the weights are rounded to 16 bits.
 fn with_reciprocals(score: &Expr) -> Expr {
     map_expr(score, &mut |part| match part {
         Expr::Binary { op: BinaryOp::Div, left, right } => match reciprocal(&right) {
@@ -45,7 +45,7 @@ fn reciprocal(expr: &Expr) -> Option<Expr> {
 
 impl AttentionKernel {
     /// Emits `$inside`: whether all keys of the tile exist and are within the mask's bounds for all rows of the block.
-    /// It also requires that all these rows exist, if the score depends on the row.
+    /// It also requires that all these rows exist, if the score of keys within the bounds depends on the row.
     pub(super) fn is_inside(&self, words: &mut Template<'_, '_>) {
         // Rows beyond the last have scores too, which are never stored. But if the score depends on the row, its loads
         // for these rows could be out of bounds.
