@@ -35,8 +35,8 @@
 //!   rows, and [`scores`] computes scores and rescales the sums.
 //! - [`warps`] and [`threads`]: the products, by tensor cores if all three operands are `float16` or all are `bfloat16`
 //!   (casts to `float32` are ignored), otherwise by single threads.
-//! - [`split_kv`]: split-KV. If few rows have many keys, several blocks share the keys of a row, and a second kernel
-//!   combines their results.
+//! - [`split_kv`]: split-KV. If few rows have many keys, or a symbolic number of them, several blocks share the keys of
+//!   a row, and a second kernel combines their results.
 //! - [`mask`]: keys that a mask of comparisons hides from all rows of a block are usually skipped.
 //!
 //! Exported models contain attention as several functions. `rx-lower` fuses those into one function if

@@ -10,9 +10,9 @@
 //!
 //! Requires: elementwise statements (no reductions) over the same loops. Guarantees: axes that all accesses traverse as
 //! one, and that no value uses as a number, are one index, so that most maps need no division. If a group of neighbours
-//! is aligned only for some arguments of the call, there are two kernels, and the host launches the one that fits
-//! ([`super::row_pipeline::vectors`]). If there are many elements (or a symbolic number of them) with little data each,
-//! a thread processes several groups, and issues their unconditional loads before the first use.
+//! is aligned only for some arguments of the call, there are usually two kernels, and the host launches the one that
+//! fits ([`super::row_pipeline::vectors`]). If there are many elements (or a symbolic number of them) with little data
+//! each, a thread processes several groups, and issues their unconditional loads before the first use.
 //!
 //! Consecutive independent maps, such as the parts of a concatenation, are one launch of up to 32 maps: each map has
 //! its range of blocks.
@@ -73,7 +73,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
         Box::new(MapKernel { parts: Rc::clone(&parts), is_plain, condition })
     };
     // If a part's vectorization depends on the call's arguments, there are two kernels, of which the host launches one.
-    // In the first, all parts use their widest vectorization; in the second, the one that is correct for all arguments.
+    // In the first, all parts use their first vectorization; in the second, the one that is correct for all arguments.
     let conditions = parts.iter().filter_map(|part| part.ways.first()?.condition.clone());
     let kernels = match conditions.reduce(|all, one| all.and(one)) {
         Some(condition) => vec![kernel(false, Some(condition.clone())), kernel(true, Some(!condition))],
@@ -102,7 +102,7 @@ fn beside(task: &Task<'_>, parts: &[Part], taken: usize) -> Option<(Part, usize)
 /// A map: statements over the same elements, with the possible vectorizations.
 struct Part {
     stages: Stages,
-    /// The possible vectorizations, the widest first; the last is correct for all arguments of the call.
+    /// The possible vectorizations. The first may depend on the call's arguments; the last is correct for all of them.
     ways: Vec<Way>,
     /// The number of multiprocessors to occupy.
     units: i64,
@@ -150,7 +150,7 @@ impl Part {
         self.stages.statements.iter().map(|stmt| Nest::of(stmt, func)).collect()
     }
 
-    /// Returns the vectorization that a kernel uses: the plain one, which fits all calls, or the widest.
+    /// Returns the vectorization that a kernel uses: the plain one, which fits all calls, or the first.
     fn way(&self, is_plain: bool) -> Option<&Way> {
         if is_plain { self.ways.last() } else { self.ways.first() }
     }
@@ -208,8 +208,8 @@ impl Part {
     }
 }
 
-/// Emits the code for the group of `width` elements that begins at `k`; if `has_tail`, with a scalar loop for a group
-/// that the end of the axis cuts.
+/// Emits the code for the group of `width` elements that begins at `k`. If `has_tail`, the axis may end within the
+/// group; a scalar loop then computes the elements up to the end.
 fn group(
     printer: &mut Printer<'_, '_, '_>,
     (stages, chunk): (&[usize], Option<&str>),

@@ -117,7 +117,7 @@ impl Epilogue {
         let first = Step { buffer, indices: indices.to_vec(), value: None, is_stored: true, is_held: false, at: None };
         let Front { statements, within, condition } = front;
         let mut epilogue = Epilogue { taken: statements, steps: vec![first], condition, within };
-        // If the front writes only some elements of the buffer, a statement that reads all of them cannot be fused.
+        // If the front writes only some elements of the buffer, no statement is fused: it could read the others.
         let is_whole = |scope: &mut Scope, buffer: BufferId| size(scope, func, buffer) == *elements;
         if is_whole(&mut scope, buffer) {
             while let Some(step) = epilogue.next(task, func, &mut scope) {
@@ -320,10 +320,10 @@ impl Epilogue {
         kept.chain(self.within.iter().copied()).collect()
     }
 
-    /// Returns the buffers that the second kernel of a split reduction does not need for its statements. That kernel
-    /// adds the partial sums of the first `own` statements and computes the epilogue, so it needs neither the buffers
-    /// that never reach memory nor those that only these statements use, other than the front's result. A buffer that
-    /// the initial value reads becomes a parameter at its first use.
+    /// Returns the buffers that the second kernel of a split reduction does not need for its statements: those that
+    /// never reach memory, and those other than the front's result that only the first `own` statements use. The second
+    /// kernel adds the partial sums of these statements and computes the epilogue. A buffer that the initial value
+    /// reads becomes a parameter at its first use.
     pub(crate) fn kept_after(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
         let mut kept = self.kept();
         let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);

@@ -47,8 +47,8 @@ impl AttentionKernel {
     /// Emits `$inside`: whether all keys of the tile exist and are within the mask's bounds for all rows of the block.
     /// It also requires that all these rows exist, if the score of keys within the bounds depends on the row.
     pub(super) fn is_inside(&self, words: &mut Template<'_, '_>) {
-        // Rows beyond the last have scores too, which are never stored. But if the score depends on the row, its loads
-        // for these rows could be out of bounds.
+        // Rows beyond the last are computed too, and their results are never stored. But if the score depends on the
+        // row, its loads for these rows could be out of bounds.
         let rows_matter = self.is_of_rows(&self.bounds.inside);
         words.print(match (self.bounds.is_empty(), rows_matter) {
             (true, false) => "const bool $inside = $key0 + $KEYS <= $key_end;",
@@ -65,9 +65,8 @@ impl AttentionKernel {
         self.problem.rows.iter().any(|split| score.uses(split.var))
     }
 
-    /// Emits the scores of row `$i`: replaces each `$product`, which `each_key` declares together with its `$key`, by
-    /// the score, or by −∞ where the row or key is out of range. `$top` is the largest of the thread's scores of the
-    /// row.
+    /// Emits the scores of row `$i`: replaces each `$product` by the score, or by −∞ if the key is out of range.
+    /// `each_key` declares `$product` and `$key`. `$top` is the largest of the thread's scores of the row.
     pub(super) fn scores(
         &self,
         words: &mut Template<'_, '_>,

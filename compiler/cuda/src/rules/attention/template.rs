@@ -45,8 +45,8 @@ impl<'k, 'm> Template<'k, 'm> {
         }
     }
 
-    /// Prints lines that leave one more brace open than they close. The following lines are indented until
-    /// [`Kernel::close`].
+    /// Prints lines that open a block. The following lines are indented until [`Kernel::close`] or
+    /// [`Kernel::outdent`].
     pub(super) fn open(&mut self, text: &'static str) {
         self.print(text);
         self.kernel.indent();

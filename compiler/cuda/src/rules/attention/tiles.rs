@@ -101,11 +101,10 @@ impl Tiling {
     }
 }
 
-/// Chooses the tiling of a problem, by reasoning instead of measurement. Keys and values are read from shared memory
-/// once for all rows of a warp or thread, so it has about as many rows as its registers can hold sums for; fewer if
-/// there are few rows, or if the multiprocessors would otherwise not all have a block. Tiles may still exceed the
-/// shared memory: see [`Tiling::smaller`]. Declines, for single threads, operands that are not floats of at most 32
-/// bits.
+/// Chooses the tiling of a problem, by reasoning instead of measurement. A warp or thread reads keys and values from
+/// shared memory once for all its rows. So it has the maximum number of rows, unless they are long, there are few of
+/// them, or some multiprocessors would otherwise have no block. Tiles may exceed the shared memory: see
+/// [`Tiling::smaller`]. Declines, for single threads, operands that are not floats of at most 32 bits.
 pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Declined> {
     let longest = problem.depth.1.max(problem.width.1);
     let rows = problem.row_count().as_int();
@@ -145,8 +144,8 @@ pub(super) fn choose(problem: &Problem, target: &Target) -> Result<Tiling, Decli
     let (lines, of_thread) = match rows {
         Some(..=2) => (2, 1),
         Some(..=8) => (8, 1),
-        // Reads of keys from shared memory are the bottleneck. With two rows per thread, each read serves two rows.
-        // With so few blocks, more rows per thread would leave too few threads to hide latencies.
+        // There are few blocks. Reads of keys from shared memory are the bottleneck; with two rows per thread, each
+        // read serves two rows. More rows per thread would leave too few threads to hide latencies.
         _ if !are_enough(32) => (8, 2),
         _ if longest > 128 || !are_enough(64) => (16, 2),
         _ => (16, 4),

@@ -1,15 +1,15 @@
 //! The choice of a tiling and of the number of split-K slices: the candidate with the least estimated time.
 //!
 //! ```text
-//! time = tiles of a multiprocessor * multiply-adds of a tile / throughput
+//! time = slices of tiles of a multiprocessor * multiply-adds of a slice / throughput
 //!      + (stores and loads of the slices + launch of the second kernel, if there is more than one slice)
 //! ```
 //!
 //! The throughputs are fractions of the multiprocessor's peak. Most follow from times of the kernel table on an H100
 //! (`docs/gpu.md`). For `mma.sync` with 128 rows and TMA tiles with 128 columns, the ratio to a measured tiling is an
-//! estimate. For `mma.sync` with a gathered factor (convolutions), they are the fractions with which the table was
-//! measured: larger than these kernels reach, but the tilings that they choose are those in the table. The fractions
-//! decide between tilings, so on another device mainly their ratios matter.
+//! estimate. For `mma.sync` with a gathered factor (convolutions), all are estimates: larger than these kernels reach,
+//! but the table was measured with the tilings that they choose. The fractions decide between tilings, so on another
+//! device mainly their ratios matter.
 
 use super::hopper;
 use super::problem::{Axis, Problem};
@@ -25,8 +25,8 @@ const LEAST_SLICE: i64 = 256;
 /// The largest number of split-K slices.
 const MOST_SLICES: i64 = 32;
 
-/// The largest number of slices of tiles per multiprocessor that split-K creates. More slices would add work without
-/// filling idle threads. K is split only if there is at most one tile per multiprocessor.
+/// The largest number of slices per multiprocessor that split-K creates, over all tiles. More slices would add work
+/// without filling idle threads. K is split only if there is at most one tile per multiprocessor.
 const TILES_EACH: i64 = 2;
 
 /// Elements of split-K slices that the device stores or loads in a microsecond.
