@@ -22,7 +22,7 @@
 //! kernel that only copies all elements in order becomes a view.
 //!
 //! Requires registers that are written once. Guarantees that the values of the remaining registers are unchanged, and
-//! that no index contains a new division.
+//! that fusion divides no index.
 //!
 //! Reference: TVM's `src/relax/transform/fuse_ops.cc` and `fuse_tir.cc`.
 
@@ -125,8 +125,7 @@ pub(crate) fn fuse_moves(program: &mut Program, context: &Context<'_>) {
 /// Merges injective kernels into their only reader (prologues), then removes unused kernels.
 pub(crate) fn fuse_producers(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
-        // Backward order: a chain of kernels is merged from its end, so each kernel is merged once, into a reader that
-        // is complete.
+        // Backward order: a chain of kernels is merged from its end, so each kernel is merged once.
         for at in (0..code.len()).rev() {
             if let Some(reader) = prologue_of(code, at, reads, program)
                 && !is_whole(code, reader.at, program)
@@ -151,7 +150,7 @@ fn each_procedure(program: &mut Program, mut change: impl FnMut(&mut Procedure, 
 /// program.
 type ChangeBlock<'c> = dyn FnMut(&mut Block, &mut [u32], &mut Program) + 'c;
 
-/// Calls `change` on every block of each procedure. The blocks of branches come before the block that contains them.
+/// Calls `change` on every block of each procedure. Nested blocks come before the block that contains them.
 fn each_block(program: &mut Program, change: &mut ChangeBlock<'_>) {
     each_procedure(program, |procedure, program| {
         let mut reads = reads_of(procedure);
@@ -228,8 +227,8 @@ struct Reader {
     view: Option<usize>,
 }
 
-/// Merges the kernel at `at` into its reader and puts the merged kernel at the reader's position. Does nothing if they
-/// cannot be merged.
+/// Merges the kernel at `at` into its reader and puts the merged kernel at the reader's position. Leaves the block
+/// unchanged if they cannot be merged.
 fn join(code: &mut Block, at: usize, reader: &Reader, reads: &mut [u32], program: &mut Program, context: &Context<'_>) {
     let (Some(producer), Some(consumer)) = (&code[at], &code[reader.at]) else { return };
     let merged = match reader.view.map(|view| code[view].as_ref()) {
@@ -271,8 +270,8 @@ fn without_view(
     let Operation::Kernel { kernel, inputs, outputs, scalars } = &consumer.operation else { return None };
     let made = made.iter().find(|output| output.to == *from)?;
     let at = inputs.iter().position(|input| input == to)?;
-    // An epilogue must have the loops of its reduction: one index per dim of the tensor. So after a reduction, a dim of
-    // the tensor may not be split into several dims of the view.
+    // An epilogue must have the loops of its reduction, usually one per dim of the tensor. So after a reduction, a dim
+    // of the tensor may not be several dims of the view.
     let is_cut = program.kernel(*of).loops.properties().is_injective;
     let own = program.kernel(*kernel);
     let (loops, buffer) = (own.loops.clone(), own.loops.buffer_params().nth(at)?);
@@ -322,8 +321,8 @@ fn prologue_of(code: &Block, at: usize, reads: &[u32], program: &Program) -> Opt
         return None;
     }
     let reader = only_reader(code, at, reads)?;
-    // A producer that is merged through a view may be recomputed at every read, not buffered. So a reader that loads
-    // elements several times (a reduction) is accepted only if the producer just moves elements.
+    // A producer that is merged through a view may be recomputed at every read, not buffered. So a reader that is not
+    // injective, such as a reduction, is accepted only if the producer just moves elements.
     (reader.view.is_none() || properties.is_move || is_injective_at(code, reader.at, program)).then_some(reader)
 }
 

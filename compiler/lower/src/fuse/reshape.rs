@@ -289,8 +289,8 @@ pub(super) fn uncut(loops: &[(VarId, &Stmt)]) -> Vec<NewLoops> {
 }
 
 /// Splits a block's axis and the loop that it is bound to into the given extents, outermost first. Returns the values
-/// and extents of the new axes. Returns `None` unless the axis starts at 0 and is bound to the variable of one loop,
-/// which has the axis's extent, is not split yet, and is used by no other axis.
+/// and extents of the new axes. Returns `None` unless the axis starts at 0 and is bound to the variable of a loop that
+/// has the axis's extent, is not split yet, and is used by no other axis.
 pub(super) fn cut(
     func: &mut PrimFunc,
     block: &mut Block,

@@ -8,11 +8,11 @@
 //!                                              y: [2, 3, 4] = view(t)
 //! ```
 //!
-//! Requires a kernel that computes each element of its outputs from the element of the view at the same indices; the
-//! view and the reduction's result have no other reader. Other inputs that are loaded at the same indices are viewed,
-//! too; inputs that are loaded at other indices must not depend on the dims that are merged. Guarantees that no index
-//! is divided. Nothing changes where the kernel can read the reduction's result directly (each dim of the view is one
-//! or several whole dims of it).
+//! Requires a kernel that computes each element of its outputs from the element of the view at the same indices. The
+//! view and the reduction's result must have no other reader. Other inputs of the view's shape that are loaded at the
+//! same indices are viewed, too. The rest of the computation must not use the indices of the view's dims that are
+//! merged (above, 3 and 4). Guarantees that no index is divided. A kernel that can read the reduction's result directly
+//! (each dim of the view is one or several whole dims of the result) is not changed.
 
 use super::block::left;
 use super::reshape::{Group, groups, inner, joined, nest_of, split_extents};
@@ -73,8 +73,8 @@ struct Sinking<'p> {
 }
 
 impl Sinking<'_> {
-    /// Emits an instruction. A view of a view becomes a view of the original tensor; an elementwise kernel is sunk
-    /// through a view if possible.
+    /// Emits an instruction. A view of a view becomes a view of the original tensor. An injective kernel is emitted by
+    /// [`Sinking::sink`] if that succeeds.
     fn instruction(&mut self, mut instruction: Instruction) {
         if let Operation::View { from, .. } = &mut instruction.operation
             && let Some(first) = self.views.get(from).map(|view| view.from)
@@ -178,8 +178,8 @@ impl Sinking<'_> {
         }
     }
 
-    /// Returns a register with the value of `register` under the given shape: the tensor that it views, if that is
-    /// known to have the shape, otherwise a new view. The kernel that replaces `instruction` reads it.
+    /// Returns a register with the elements of `register` under the given shape, for the kernel that replaces
+    /// `instruction`: the tensor that `register` views, if this is known to have the shape, otherwise a new view.
     fn viewed(&mut self, register: Register, shape: &Arc<[Dim]>, instruction: &Instruction) -> Register {
         if let Some(view) = self.views.get(&register)
             && view.before.as_ref() == Some(shape)
@@ -196,7 +196,7 @@ impl Sinking<'_> {
     }
 }
 
-/// Rewrites an elementwise function to run over the shape `before` of the tensor that `input` views. Returns the
+/// Rewrites an elementwise function to run over `before`, the shape of the tensor that `input` views. Returns the
 /// function and the buffers whose shape changed to `before`. Returns `None` where a statement or an extent cannot be
 /// rewritten, a changed buffer has strides or is also read at other indices, or a symbol would no longer be an extent
 /// of a parameter.
@@ -265,9 +265,9 @@ impl Sunk<'_> {
         map_stmt_shallow(stmt, &mut Expr::clone, &mut |inner| self.statement(inner))
     }
 
-    /// Rewrites a nest that stores every element of a buffer of the view's shape once: its loops become loops over the
-    /// extents other than 1 of the shape before the view. Returns `None` for any other nest, and where [`Sunk::value`]
-    /// does.
+    /// Rewrites a nest that stores every element of a buffer of the view's shape once. The new loops run over the
+    /// extents other than 1 of the shape before the view. Returns `None`, for example, where the block has a predicate
+    /// or a reduction axis, and where [`Sunk::value`] does.
     fn nest(&mut self, loops: &[VarId], block: &Block) -> Option<Stmt> {
         let Stmt::Store { buffer, indices, value, site } = &block.body else { return None };
         let is_plain = |iter: &Iter| {
@@ -321,9 +321,8 @@ impl Sunk<'_> {
     }
 
     /// Rewrites a stored value for the new loops. Loads at the store's old indices `at` from buffers of the view's
-    /// shape become loads at the new indices `place`. Everywhere else the old loop variables are composed of the new
-    /// ones. Returns `None` where the value then still uses an old loop variable, for example of a loop that was
-    /// merged.
+    /// shape become loads at the new indices `place`. Elsewhere, an old axis that is one or several dims of the shape
+    /// before the view is composed of the new axes. Returns `None` where the value then still uses an old axis.
     fn value(&mut self, value: &Expr, at: &[Expr], (axes, place): (&[Option<VarId>], &[Expr])) -> Option<Expr> {
         let mut values: FxHashMap<VarId, Expr> = FxHashMap::default();
         for group in self.groups.iter().filter(|group| group.to.len() == 1) {

@@ -13,7 +13,7 @@
 //! convolution's data these are `pixels × channels × taps`. A group of tensors gets the new layout where
 //!
 //! ```text
-//! Σ bytes uncoalesced before > Σ bytes uncoalesced after        over the kernels that write or read one of them
+//! Σ bytes uncoalesced before > Σ bytes uncoalesced after        over the kernel calls that write or read one of them
 //! ```
 //!
 //! The gains of the convolutions compete with the losses of kernels at the group's border, whose other tensors keep
@@ -95,8 +95,8 @@ fn of_product(mut found: ProductNest, func: &PrimFunc, together: &dyn Fn(DType) 
     for at in [0, 1] {
         let in_chunks = elements[at].as_ref().is_some_and(|element| {
             let mut rows = free[at].clone();
-            // The loop that is contiguous in the result, or otherwise in the operand, is the innermost of the operand's
-            // loops.
+            // The innermost of the operand's own loops is the one that is contiguous in the result. If there is none,
+            // it is the one that is contiguous in the operand.
             let first = |one: &Affine, rows: &[(VarId, Expr)]| {
                 rows.iter().map(|(var, _)| *var).find(|var| one.stride(*var).as_constant() == Some(1))
             };
