@@ -22,7 +22,7 @@
 //! - `registers` finds the tensors of a procedure whose layout may change. `groups` finds sets of tensors that change
 //!   together: it propagates from a convolution's data and result through elementwise kernels, windows and reductions.
 //! - `cost` decides whether a group changes: the bytes that are loaded uncoalesced must decrease.
-//! - `weights` transposes each weight once, by a procedure whose result is memoized.
+//! - `weights` transposes the weights, by procedures whose results are memoized.
 //!
 //! Reference: XLA's `layout_assignment.cc`, which also propagates the constraints of some instructions to the others.
 //! TVM's counterpart is `src/relax/transform/convert_layout.cc`.
@@ -58,8 +58,8 @@ pub(crate) fn assign(program: &mut Program, target_info: &dyn TargetInfo) {
     }
     let readings: Vec<Option<Reading>> =
         program.kernels.iter().map(|kernel| Reading::of(&kernel.loops, &together)).collect();
-    // The kernels that rewriting adds have no readings. They are not needed: each procedure is analyzed before it is
-    // rewritten, and once.
+    // The kernels that rewriting adds have no readings, and need none: a procedure is analyzed at most once, before it
+    // is rewritten.
     for at in 0..program.procedures.len() {
         let registers = Registers::of(&program.procedures[at], program, &readings, at == 0);
         let groups = groups::of(&registers, program, &readings);

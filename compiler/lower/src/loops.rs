@@ -69,7 +69,7 @@ impl Deref for Loops {
 
 impl PartialEq for Loops {
     fn eq(&self, other: &Loops) -> bool {
-        // The hashes of `0.0` and `-0.0` differ, while the comparison of contents does not distinguish them.
+        // Contents that differ only in the sign of a zero compare equal, but their hashes differ.
         Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.func == other.0.func
     }
 }

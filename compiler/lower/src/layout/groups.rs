@@ -133,9 +133,9 @@ impl<'p> Spread<'p> {
                 }
                 Part::Target => {
                     let target = channels.target.and_then(|target| self.visit(number, target, false));
-                    // A weight with its input channels first (`[in, out, …]`, as of a transposed convolution) is read
-                    // along its output channels where the result is channels last. They are not contiguous, so the
-                    // weight needs another layout, too.
+                    // Where the result is channels last, a weight with its input channels first (`[in, out, …]`, as of
+                    // a transposed convolution) is read along its output channels, which usually are not contiguous.
+                    // So its input channels become the last axis.
                     if target.is_some() && channels.weight.1 == 0 {
                         let weight = self.visit(number, channels.weight, true);
                         self.join(target, weight);
@@ -147,8 +147,8 @@ impl<'p> Spread<'p> {
     }
 
     /// Assigns the channel axis `axis` to a buffer of a call. Returns the tensor's position in `found`, or `None` where
-    /// the layout may not change or another axis was assigned before. Requires a rank of at least 3 and a channel
-    /// extent that is a multiple of 16 bytes. `is_weight` is whether the buffer is used as a weight.
+    /// the layout may not change or another axis was assigned before. Requires a rank of at least 3 and a constant
+    /// channel extent that is a multiple of 16 bytes. `is_weight` is whether the buffer is used as a weight.
     fn visit(&mut self, number: usize, (buffer, axis): (BufferId, usize), is_weight: bool) -> Option<usize> {
         let node = self.node(number, buffer);
         if let Some((own, at)) = self.axes.get(&node) {

@@ -28,11 +28,11 @@ pub(super) struct NestReading {
 /// A load or a store.
 pub(super) struct Access {
     pub(super) buffer: BufferId,
-    /// For each axis, the loop `i` if the index is `i + c`, where no loop changes `c`; otherwise `None`.
+    /// For each axis, the loop `i` if the index is `i + c`, where `c` uses no loop and no memory; otherwise `None`.
     pub(super) by: Vec<Option<VarId>>,
     /// Whether an index depends on several loops, as in a sliding window.
     pub(super) slides: bool,
-    /// The number of axes whose index is not constant in the nest.
+    /// The number of axes whose index uses a loop or reads memory.
     pub(super) moving: usize,
 }
 
@@ -140,9 +140,9 @@ fn is_step(scope: &mut Scope, index: &Expr, var: VarId, loops: &[VarId]) -> bool
     is_uniform
 }
 
-/// Returns the channel axes of a sum of products, if it counts as a convolution: its data has at least three axes, one
-/// of which, besides the channel axis, depends on the pixel, through a window or not. Its weight depends on no pixel,
-/// and no index of it depends on batch loops alone. Both are indexed by the same channel loop.
+/// Returns the channel axes of a sum of products, if it counts as a convolution: its data has at least three axes, and
+/// one besides the channel axis depends on the pixel. No index of its weight depends on batch loops alone. Both are
+/// indexed by the same channel loop.
 fn channels(found: &mut ProductNest) -> Option<Channels> {
     let (left, right) = (found.product.left.clone(), found.product.right.clone());
     let of = |found: &mut ProductNest, data: &Expr, weight: &Expr, pixels: Role, outputs: Role| {
@@ -189,7 +189,8 @@ fn channel_axis(found: &mut ProductNest, indices: &[Expr]) -> Option<usize> {
     axes.next().is_none().then_some(axis)
 }
 
-/// Returns the reduction loop `k` if an index is `k` plus an offset that depends on no M, N or other reduction loop.
+/// Returns the reduction loop `k` if an index is `k` plus an offset that reads no memory and depends on no M, N or
+/// other reduction loop.
 fn sum_of(found: &mut ProductNest, index: &Expr) -> Option<VarId> {
     if reads_memory(index) {
         return None;

@@ -33,8 +33,8 @@ pub(super) struct Registers {
     pub(super) uses: Vec<Use>,
     /// By register: whether a kernel writes it, and nothing but rewritable kernels reads or writes it.
     inner: Vec<bool>,
-    /// By register: whether its value is known to be the same in every call of the procedure. In the entry procedure,
-    /// outside branches, this holds mainly for weights, constants and memoized results of them; elsewhere for none.
+    /// By register: whether its value is the same in every call, mainly for weights, constants and memoized results of
+    /// them. This is analyzed only in the entry procedure, outside branches; elsewhere it is [`Steady::No`].
     /// Also [`Steady::No`] if a kernel that cannot be rewritten uses the register, or if the kernels that read it do
     /// not all declare the same constant shape.
     steady: Vec<Steady>,

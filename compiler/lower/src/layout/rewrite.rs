@@ -72,9 +72,9 @@ struct Around {
     kind: LoopKind,
 }
 
-/// Reorders the loops of a nest to the order of the axes of the first permuted buffer that it stores. Returns `None`
-/// where the statement is no perfect nest, stores no permuted buffer, or has loops that depend on each other or are
-/// bound to threads.
+/// Reorders the spatial loops of a nest to the order of the axes of the first permuted buffer that it stores. Returns
+/// `None` where the statement is no perfect nest, stores no permuted buffer, or has loops that depend on each other or
+/// are bound to threads.
 fn in_order(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Option<Stmt> {
     let nest = Nest::of(stmt, func)?;
     let (_, indices, _) = stores(&nest.body).into_iter().find(|(buffer, ..)| orders.contains_key(buffer))?;

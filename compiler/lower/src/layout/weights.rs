@@ -1,7 +1,7 @@
-//! Transposes weights once: adds a call of a memoized procedure for each weight that needs another layout.
+//! Transposes weights: adds a call of a memoized procedure for each weight that needs another layout.
 //!
 //! ```text
-//! z = kernel conv2d(y, w)        →        w' = call w_in_order(w)        # runs once per tensor
+//! z = kernel conv2d(y, w)        →        w' = call w_in_order(w)        # memoized
 //!                                         z = kernel conv2d'(y, w')
 //! ```
 
@@ -17,9 +17,9 @@ use rx_tir::KernelBuilder;
 use rx_tir::permute::reordered;
 use smallvec::smallvec;
 
-/// Adds a transposed copy of each weight (a register in `orders` that is not inner). Returns the register of each copy.
-/// The call is inserted after the definition of the register; its procedure runs once for the same tensor
-/// ([`Procedure::once`]). In later calls with this tensor the only cost is the memory of the copy.
+/// Adds a transposed copy of each weight (a register in `orders` that is no intermediate tensor). Returns the register
+/// of each copy. The call that makes the copy is inserted after the definition of the weight; its procedure is memoized
+/// ([`Procedure::once`]).
 pub(super) fn copies(
     procedure: &mut Procedure,
     registers: &Registers,

@@ -115,8 +115,8 @@ impl FunctionLowering<'_, '_> {
 
     /// Lowers an operator to a kernel with its loops.
     fn loops(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
-        // Operands are lowered first, in order. A variable that is bound to a scalar constant is replaced by the
-        // constant, so that the kernel contains its value.
+        // Operands other than literals are lowered first, in order. A variable that is bound to a scalar constant is
+        // replaced by the constant, so that the kernel contains its value.
         let mut values: SmallVec<[(&'static str, Known); 4]> = SmallVec::new();
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for (argument, param) in call.arguments.iter().zip(schema.params) {

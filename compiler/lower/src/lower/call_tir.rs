@@ -33,7 +33,7 @@ impl FunctionLowering<'_, '_> {
         let Some(Argument::Types(types)) = schema.argument(call, "out_ty") else { return Known::Broken };
         let types = types.to_vec();
         let mut arguments = self.tuple_argument(schema, call, "args");
-        // The scalars of `tir_vars` are passed after the other arguments, like the dims of a shape at their end.
+        // The scalars of `tir_vars` are passed after the other arguments.
         if let Some(scalars) = schema.operand(call, "tir_vars").cloned() {
             arguments.push(match &scalars.ty {
                 StructInfo::Shape(Shape::Known(dims)) => Known::Shape(dims.to_vec()),
@@ -59,8 +59,7 @@ impl FunctionLowering<'_, '_> {
         result.unwrap_or_else(|message| self.problem(format!("`{function}`: {message}")))
     }
 
-    /// Lowers a call with outputs in the memory of arguments, or of a function with parameters that it never accesses
-    /// (handles).
+    /// Lowers an `R.call_tir_inplace`, or a call of a function with handles (parameters that it never accesses).
     fn placed(
         &mut self,
         func: &PrimFunc,
