@@ -9,8 +9,8 @@
 //!
 //! Each expression is lowered to a `Known`: a register, or a value or function known at compile time. The submodules
 //! lower calls of operators (`call`, `kernel`), of prim_funcs (`call_tir`, `memory`) and of packed functions
-//! (`packed`), operators that run on the host (`host`), calls whose types are not fully known (`open`), and shape heaps
-//! (`shape_heap`).
+//! (`packed`), operators that run on the host (`host`), operator calls whose types are not fully known (`open`), and
+//! shape heaps (`shape_heap`).
 
 mod call;
 mod call_tir;
@@ -63,8 +63,7 @@ pub struct Problem {
 ///
 /// # Errors
 /// Returns one error if the module has no Relax function `entry`. Otherwise returns the errors of the constructs that
-/// have no lowering, for example an unknown operator or function, a prim_func that cannot be run, or a shape that is
-/// not known.
+/// have no lowering, for example an unknown operator or function, or a prim_func that cannot be run.
 pub fn lower(module: &dyn Module, entry: Name) -> Result<Program, Vec<Problem>> {
     program(module, entry, false, false)
 }
@@ -74,9 +73,9 @@ pub(crate) fn lower_complete(module: &dyn Module, entry: Name) -> Result<Program
     program(module, entry, false, true)
 }
 
-/// Like [`lower`], and reports every variable that is bound to a value or to a tuple of values ([`Operation::Bound`]).
-/// The names of nested functions, variables bound directly to a function of the module, and `_` are not reported. The
-/// variable of an `if` is reported in each branch.
+/// Like [`lower`], and reports every variable that is bound to a value ([`Operation::Bound`]). The names of nested
+/// functions, variables bound directly to a function of the module or, inside a nested function, to that function, and
+/// `_` are not reported. The variable of an `if` is reported in each branch.
 ///
 /// # Errors
 /// Like [`lower`].
@@ -356,9 +355,9 @@ impl<'l, 'm> FunctionLowering<'l, 'm> {
         (Branch { code, result }, std::mem::replace(&mut self.tensors, tensors))
     }
 
-    /// Lowers a nested function to a closure. The closure captures each variable that the body reads and whose value
-    /// has a part in a register ([`Known::has_registers`]). The values of other variables are known at compile time, so
-    /// the body uses them directly.
+    /// Lowers a nested function to a closure. The closure captures each outer variable whose name the body reads, even
+    /// if the body binds that name itself, and whose value may depend on a register ([`Known::has_registers`]). The
+    /// values of other variables are known at compile time, so the body uses them directly.
     fn nested(&mut self, function: &Function) {
         let mut free = Vec::new();
         let mut inherited = Vec::new();

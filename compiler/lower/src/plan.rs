@@ -7,9 +7,9 @@
 //! r3 = kernel h(r2)            r3 in storage 0      # r1 is dead
 //! ```
 //!
-//! The lifetime belongs to a class of registers: views and tuples keep the tensors that they are made of alive. An
-//! output that may outlive the procedure, that is passed to other code (calls, closures, branches), or that a kernel in
-//! a branch computes, has separate, reference-counted memory.
+//! Views, copies and tuples share memory with the values that they are made of, so all these registers have one
+//! lifetime. An output that may outlive the procedure, that is passed to other code (calls, closures, branches), or
+//! that a kernel inside an `if` computes, has separate, reference-counted memory.
 //!
 //! Reference: TVM's `src/relax/transform/static_plan_block_memory.cc`.
 
@@ -41,10 +41,10 @@ pub fn plan(procedure: &mut Procedure) {
 fn take(pool: &mut Pool<Vec<StorageSize>>, size: StorageSize) -> usize {
     let bytes = constant_bytes(std::slice::from_ref(&size));
     let fit = |_: usize, sizes: &Vec<StorageSize>| {
+        // The storage with the least pair is taken: one that has held a tensor of this shape and dtype, otherwise the
+        // smallest one that is large enough, otherwise the one that grows least, otherwise any (a size is symbolic).
         Some(match (sizes.contains(&size), constant_bytes(sizes), bytes) {
             (true, ..) => (0, 0),
-            // If no free storage has held a tensor of this shape and dtype: the smallest one that is large enough,
-            // otherwise the one that grows least. (The minimum of these pairs is taken.)
             (false, Some(have), Some(need)) if have >= need => (1, have - need),
             (false, Some(have), Some(need)) => (2, need - have),
             _ => (3, 0),
@@ -150,7 +150,8 @@ impl Lifetimes {
         self.escapes[root] = true;
     }
 
-    /// Returns the index of the last instruction that reads the register's memory, or `None` if it escapes.
+    /// Returns the index of the last instruction that reads the register's memory (0 if none does), or `None` if it
+    /// escapes.
     fn last_use(&self, register: Register) -> Option<usize> {
         let root = self.root(register);
         (!self.escapes[root]).then_some(self.last[root])

@@ -157,8 +157,7 @@ fn has_handles(func: &PrimFunc) -> bool {
 struct Memory {
     /// The positions of the parameters for which the call passes arguments: the first ones.
     passed: Vec<usize>,
-    /// The positions of the other parameters. The outputs that take no argument's memory are new tensors for the first
-    /// of them, in order.
+    /// The positions of the other parameters. Each output that takes no argument's memory takes the next of them.
     fresh: Vec<usize>,
 }
 
@@ -172,8 +171,8 @@ impl Memory {
         Some(Memory { passed, fresh })
     }
 
-    /// Returns for each output the parameter that it is written to. Returns `None` if `inplace` has another length than
-    /// the outputs or names a parameter without a passed tensor, or if there are too few parameters.
+    /// Returns for each output the position of its parameter. Returns `None` if `inplace` has another length than the
+    /// outputs or names a parameter that is not in `passed`, or if there are too few parameters in `fresh`.
     fn places(&self, inplace: Option<&[i64]>, outputs: usize) -> Option<Vec<usize>> {
         let mut fresh = self.fresh.iter().copied();
         let new = vec![-1; outputs];

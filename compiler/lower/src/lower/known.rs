@@ -1,5 +1,5 @@
-//! The values of expressions during lowering. Values that are known at compile time need no register, and no
-//! instruction, until an instruction reads them.
+//! The values of expressions during lowering. A value that is known at compile time gets a register, and an instruction
+//! that defines it, only on demand.
 
 use super::FunctionLowering;
 use crate::program::{Constant, Operation, ProcedureId, Register, Scalar};

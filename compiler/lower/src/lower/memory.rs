@@ -225,9 +225,9 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Passes the tensors that branches of an `if` have written out of them: if there are any, each branch returns a
-    /// tuple of its result and the current values of these tensors. `branches` are pairs of a branch and the state of
-    /// the tensors at its end. Returns the written tensors, too.
+    /// Makes the branches of an `if` return the tensors that were defined before it and that a branch has written: if
+    /// there are any, each branch returns a tuple of its result and the current values of all these tensors. `branches`
+    /// are pairs of a branch and the state of the tensors at its end. Returns the written tensors, too.
     pub(super) fn join_branches(&mut self, branches: Vec<(Branch, Tensors)>) -> (Vec<Branch>, Vec<Register>) {
         let mut written: Vec<Register> =
             branches.iter().flat_map(|(_, tensors)| tensors.written_since(&self.tensors)).collect();

@@ -1,4 +1,4 @@
-//! Lowers calls whose types are not fully known at compile time (`R.Tensor(ndim=2)`, `R.Any`) to
+//! Lowers operator calls whose types are not fully known at compile time (`R.Tensor(ndim=2)`, `R.Any`) to
 //! [`Operation::Dynamic`]. The call keeps its operator and arguments; at run time the types of its tensors and the
 //! values of its other operands determine a separate program (`crate::dynamic`).
 
@@ -12,9 +12,9 @@ use rx_ops::Schema;
 use std::sync::Arc;
 
 impl FunctionLowering<'_, '_> {
-    /// Whether a call must be lowered at run time: the type of its result, or the type or value of an operand, is not
-    /// known precisely enough to generate loops. Always `false` where all types are known to be complete
-    /// (`Lowerer::complete`).
+    /// Whether a call must be lowered at run time: its result is not a tensor, or a tuple of tensors, of known shape
+    /// and dtype, or its loops may depend on an unknown type or value of an operand. Always `false` where all types are
+    /// known to be complete (`Lowerer::complete`).
     pub(super) fn is_open(&self, call: &Call, ty: &StructInfo) -> bool {
         let open = |argument: &Argument| match argument {
             Argument::Operand(expr) => is_open_operand(expr),
@@ -108,8 +108,8 @@ fn scalar_dtype(ty: &StructInfo) -> Option<DType> {
     }
 }
 
-/// Whether the operand is written as a scalar constant, string, dtype, shape or number, or as a tuple of these. Shapes
-/// and integers may contain symbols.
+/// Whether the operand is written as a scalar constant, string, dtype, shape, number or Boolean, or as a tuple of
+/// these. Shapes and integers may contain symbols.
 fn is_literal(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Str(_) | ExprKind::DType(_) | ExprKind::Shape(_) => true,
