@@ -47,11 +47,11 @@ pub struct Program {
 pub struct Kernel {
     /// The function.
     pub loops: Loops,
-    /// The name. The last step of the pipeline makes it unique per function: the last component of the function's name,
-    /// with a number if another function or a procedure has that name. Until then it is the function's name.
+    /// The name. Until the last step of the pipeline it is the function's name. That step makes it unique per function:
+    /// the last component of the function's name, with a number if an earlier function or a procedure has that name.
     pub name: Name,
-    /// The Relax statements that the kernel computes: one before fusion, those of all merged kernels after it. Empty
-    /// for kernels that a step adds.
+    /// The Relax statements that the kernel computes: one before fusion, those of all merged kernels after it. Empty,
+    /// for example, for a kernel that a step adds.
     pub origins: SmallVec<[Origin; 1]>,
     /// The number of leading buffer parameters that are inputs; the other buffer parameters are outputs.
     pub inputs: usize,
@@ -114,8 +114,8 @@ pub struct Procedure {
     /// The number of leading parameters that are inputs; the others are weights. `None` if the function does not
     /// declare it.
     pub num_input: Option<i64>,
-    /// Whether its result is memoized: a call whose arguments are identical to those of the last memoized call returns
-    /// that call's result ([`rx_ir::function::ONCE`]).
+    /// Whether its last result is cached: a call whose arguments are identical to those of the cached call returns the
+    /// cached result ([`rx_ir::function::ONCE`]).
     pub once: bool,
     /// The number of captured values, in a nested function. Their registers come after those of the parameters.
     pub captured: usize,

@@ -1,8 +1,8 @@
 //! The pass pipeline of the back end: transforms a program as [`crate::lower()`] builds it, usually with one kernel per
 //! operator call, into the kernels that a device runs.
 //!
-//! [`STEPS`] lists all steps in order. Every step preserves the values that a program computes. `rx_build::to_module`
-//! shows the program after any step.
+//! [`STEPS`] lists all steps in order. Every step preserves the values that a program computes, up to rounding.
+//! `rx_build::to_module` shows the program after any step.
 
 use crate::fuse::{self, Context, Rewrite};
 use crate::loops::Loops;
@@ -18,8 +18,7 @@ pub struct Step {
     pub name: &'static str,
     /// The effect, in a sentence.
     pub doc: &'static str,
-    /// Whether reference runs include the step. In a reference run, the interpreter executes the program without the
-    /// other steps, to check their results.
+    /// Whether reference runs, such as those of the interpreter, include the step.
     always: bool,
     /// The function that transforms the program.
     run: fn(&mut Program, &Context<'_>),
@@ -92,7 +91,7 @@ pub const STEPS: &[Step] = &[
     },
 ];
 
-/// Returns the steps of an optimized run, or those of a reference run, in which each operator remains a kernel.
+/// Returns the steps of an optimized run, or those of a reference run.
 fn steps(optimized: bool) -> impl Iterator<Item = &'static Step> {
     STEPS.iter().filter(move |step| optimized || step.always)
 }
@@ -127,8 +126,7 @@ pub fn run_with(
 }
 
 /// Returns a program that consists of one kernel, the function `loops`, and no procedures, for inspection. Indices that
-/// cannot be proved in range are marked. If `optimized`, the loops are simplified and temporaries inlined, as in the
-/// step `SimplifyLoops`.
+/// cannot be proved in range are marked. If `optimized`, the function is simplified as in the step `SimplifyLoops`.
 pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
     let inputs = loops.buffer_params().count();
     let guarded = rewritten(queries, &Rewrite::Guard { loops: loops.clone(), inputs });
@@ -141,13 +139,13 @@ pub fn alone(loops: &Loops, optimized: bool, queries: &dyn Queries) -> Program {
 }
 
 /// Removes kernels that are never called, and names the others as the last step does: different functions get different
-/// names. It is used to show a program before that step.
+/// names. It is used to show a program after any step.
 pub fn name_kernels(program: &mut Program) {
     fuse::drop_unused(program);
     names::assign(program);
 }
 
-/// Simplifies the functions of all kernels, and inlines temporaries in them ([`Rewrite::Simplify`]).
+/// Applies [`Rewrite::Simplify`] to all kernels.
 fn simplify(program: &mut Program, context: &Context<'_>) {
     for kernel in &mut program.kernels {
         if let Some(loops) = rewritten(context.queries, &Rewrite::Simplify { loops: kernel.loops.clone() }) {

@@ -22,9 +22,9 @@ pub struct WrittenAttributes {
 /// A dictionary's entries, in source order.
 type Entries = Vec<(Arc<str>, Attr)>;
 
-/// Returns the attributes of the prim_func with these segments. If there is no dictionary, returns no entries, or
-/// `None` if there is no place for one: no header, no line break after it, or a statement after the `:` or `;` of
-/// another, such as a body on the header's line.
+/// Returns the attributes of the prim_func with these segments; no entries if there is no dictionary. Returns `None` if
+/// there is neither a dictionary nor a line break after a header, or if, after the header and before any dictionary, a
+/// statement follows the `:` or `;` of another, such as a body on the header's line.
 pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
     let mut start = 0;
     let mut behind_header = None;

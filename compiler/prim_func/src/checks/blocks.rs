@@ -55,7 +55,8 @@ pub(super) struct Blocks<'t> {
     pub(super) written: FxHashSet<BufferId>,
     /// The loads since the last store.
     pub(super) loads: Vec<&'t Access>,
-    /// For each allocated buffer the first load before any write, if a store uses it.
+    /// For each allocated buffer a load before any write: the first that the next store uses. A load is removed if a
+    /// later store may be executed before it.
     pub(super) unwritten: FxHashMap<BufferId, Unwritten<'t>>,
 }
 
@@ -63,8 +64,8 @@ pub(super) struct Blocks<'t> {
 #[derive(Debug)]
 pub(super) struct Unwritten<'t> {
     pub(super) access: &'t Access,
-    /// The first step of the path after the allocation, usually the outermost loop around the load. A later store
-    /// inside it may happen in an earlier iteration.
+    /// The first step of the path after the allocation, usually the outermost loop around the load. A store that is
+    /// inside it too, but later in the text, may happen in an earlier iteration.
     pub(super) inside: Option<Step<'t>>,
 }
 

@@ -3,8 +3,8 @@
 //! For each index the check first tries to prove that it is in range. If that fails, it searches for an iteration that
 //! is out of range (a witness), and tries to generalize the witness to all values of the symbols. It reports an error
 //! if this succeeds, or if the index is proved to be out of range whenever it is evaluated. It reports a warning if the
-//! index is out of range for some values, and the extent uses all symbols on which the index and its loops and
-//! conditions depend.
+//! index is out of range for some values, the index or the loops and conditions around it depend on symbols, and the
+//! extent uses all of these symbols.
 
 use super::Walk;
 use super::evaluate::Values;
@@ -76,7 +76,8 @@ struct Witness {
 
 /// The result of the search for an index that may be out of range.
 enum Verdict {
-    /// Out of range for all values of the symbols. The text, if known, is the index as a symbolic expression.
+    /// Out of range for all values of the symbols for which the access happens. The text, if known, is
+    /// the index as a symbolic expression.
     Always(Witness, Option<String>),
     /// Out of range for some values of the symbols.
     Sometimes(Witness),

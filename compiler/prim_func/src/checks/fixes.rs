@@ -45,7 +45,7 @@ impl<'t> Text<'t> {
     }
 
     /// Returns the fix that renames the variable of the `for` at a place, also in the loop's body; `None` if, for
-    /// example, the body binds the name again.
+    /// example, the body assigns the name.
     pub(super) fn renamed(self, place: &ItemPlace, name: Name) -> Option<Fix<ItemPlace>> {
         let (at, _, index, header) = self.statement(place)?;
         if !matches!(header.tree.kind, StatementKind::For { .. }) {
@@ -99,7 +99,8 @@ impl<'t> Text<'t> {
         })
     }
 
-    /// Returns the fix that initializes the target of the statement at a place to `value` with a `T.init` before it.
+    /// Returns the fix that initializes the target of the statement at a place to `{tir}.{value}`, in a `T.init` before
+    /// it.
     pub(super) fn initial(self, place: &ItemPlace, value: &str, tir: &str) -> Option<Fix<ItemPlace>> {
         let (at, segment, _, statement) = self.statement(place)?;
         let target = match &statement.tree.kind {

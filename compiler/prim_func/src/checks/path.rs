@@ -61,8 +61,8 @@ impl<'t> Step<'t> {
     }
 }
 
-/// The limit on the steps that one search visits. A step of the path counts once for each combination of values of the
-/// steps before it.
+/// The limit on the steps that one search visits. A step is visited, and counts, once for each combination of values
+/// that the search tries for the steps before it.
 const PLACES: usize = 4096;
 
 /// The limit on the length of a path.
@@ -109,8 +109,9 @@ impl Searcher {
     }
 
     /// Calls `visit` for places at the end of the path, with the given values of symbols, until it returns true or a
-    /// limit is reached. Visits all iterations of short relevant loops; the more loops, the shorter. Of longer ones it
-    /// visits some iterations, see [`Relevant::samples`], and of irrelevant loops the first.
+    /// limit is reached. Tries all values of relevant loops and of axis domains that are short: the more there are of
+    /// them, the lower is the limit. Of longer ones it tries some values, see [`Relevant::samples`], and of irrelevant
+    /// loops the first.
     pub(super) fn search(
         &mut self,
         path: &[Step<'_>],
@@ -329,8 +330,9 @@ impl Relevant {
         });
     }
 
-    /// Returns sample values of a long range: its two first and last values, and those in the range among the constants
-    /// and their neighbours, in ascending order of the constants, at most [`SAMPLES`] in all.
+    /// Returns sample values of a long range, in ascending order, at most [`SAMPLES`]: its first two and last two
+    /// values, and those of the [`Relevant::constants`] and their neighbours that are in the range. The least constants
+    /// are preferred.
     fn samples(&self, start: i64, end: i64) -> Vec<i64> {
         let mut samples = vec![start, start.saturating_add(1), end.saturating_sub(2), end.saturating_sub(1)];
         for constant in &self.constants {
