@@ -4,8 +4,8 @@
 //! The checks walk along the trace of a function (`reader::trace`). Statements that could not be read are not judged.
 //! An index is an error if it is proved to be out of bounds for all values of the symbols for which the access happens;
 //! the error names an iteration that shows it. An index that is out of bounds for some values only is a warning if the
-//! extent uses all symbols on which the index and its loops and conditions depend; otherwise it is not reported. The
-//! other checks give warnings; a race is searched for with a few values of the symbols only.
+//! index, its loops or its conditions depend on symbols, and the extent uses all of these; otherwise it is not
+//! reported. The other checks give warnings; a race is searched for with a few values of the symbols only.
 //!
 //! ```text
 //! def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32")):

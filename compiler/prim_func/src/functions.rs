@@ -98,8 +98,8 @@ impl<'t> Function<'t> {
         self.params.iter().enumerate().filter(|(_, param)| !param.old)
     }
 
-    /// Returns the signature of the newest release, for example `floordiv(a, b, span=None)`. Unlike in Python, no `*`
-    /// precedes the parameters that are passed by keyword only.
+    /// Returns the signature in the newest release that has the function, for example `floordiv(a, b, span=None)`.
+    /// Unlike in Python, no bare `*` precedes the parameters that are passed by keyword only.
     pub fn signature(&self) -> String {
         let params: Vec<String> = self.current_params().map(|(_, param)| param.to_string()).collect();
         format!("{}({})", self.name, params.join(", "))

@@ -55,8 +55,8 @@ pub fn written_call(
     }
 }
 
-/// Returns the dim of `T.function(arguments)`. A function without a known arithmetic meaning becomes an opaque term
-/// with the function's name; `T.Select` is named `T.if_then_else`.
+/// Returns the dim of `T.function(arguments)`. A call without a known arithmetic meaning becomes an opaque term with
+/// the function's name; `T.Select`, `T.Div` and `T.Mod` are named `T.if_then_else`, `T.truncdiv` and `T.truncmod`.
 pub fn call(function: &str, arguments: &[Dim]) -> Dim {
     if arguments.iter().any(Dim::is_error) {
         return Dim::ERROR;

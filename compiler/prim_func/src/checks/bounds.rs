@@ -3,8 +3,8 @@
 //! For each index the check first tries to prove that it is in range. If that fails, it searches for an iteration that
 //! is out of range (a witness), and tries to generalize the witness to all values of the symbols. It reports an error
 //! if this succeeds, or if the index is proved to be out of range whenever it is evaluated. It reports a warning if the
-//! index is out of range for some values, the index or the loops and conditions around it depend on symbols, and the
-//! extent uses all of these symbols.
+//! index is out of range for some values, the index, its loops or its conditions depend on symbols, and the extent uses
+//! all of these.
 
 use super::Walk;
 use super::evaluate::Values;

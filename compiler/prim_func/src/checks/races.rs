@@ -77,8 +77,8 @@ impl<'t> Walk<'t> {
         loops.filter(shares).collect()
     }
 
-    /// Whether the binding of a reduction axis of the innermost block uses this thread axis. TVM then lowers the block
-    /// to a cross-thread reduction.
+    /// Whether the innermost block reduces over this thread axis: the binding of one of its reduction axes uses it. TVM
+    /// then lowers the block to a cross-thread reduction.
     fn reduces_over(&self, it: &TracedLoop) -> bool {
         let Some(block) = self.blocks.innermost() else { return false };
         let threads = self.path.iter().filter_map(Step::as_loop).filter(|other| other.kind == it.kind);
@@ -88,8 +88,8 @@ impl<'t> Walk<'t> {
     }
 
     /// Whether different values of the loop's variable are proved to give different elements. The proof requires an
-    /// index in which the coefficient of the variable exceeds the total range of the variables inside the loop. For
-    /// example, in `A[i * 4 + j]` with `j` in `range(4)`, the coefficient 4 exceeds the range 3.
+    /// index in which the absolute coefficient of the variable exceeds the total range of the index over the variables
+    /// inside the loop. For example, in `A[i * 4 + j]` with `j` in `range(4)`, the coefficient 4 exceeds the range 3.
     fn tells_apart(&mut self, element: &[Expr], step: usize, it: &TracedLoop) -> bool {
         let mut scope = self.start.at_end(&self.path, &self.trace.func);
         let own = scope.symbol(it.var);
@@ -133,8 +133,8 @@ impl<'t> Walk<'t> {
     }
 
     /// Searches for two iterations that store to the same element, differ in `key`, and agree on all relevant variables
-    /// before `step`. Returns the first pair found; `None` if there is none, or if it is not known to store different
-    /// values.
+    /// before `step`. Returns the first pair found; `None` if there is none, or if that pair is not known to store
+    /// different values.
     fn collision(
         &mut self,
         access: &Access,

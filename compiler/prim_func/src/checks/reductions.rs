@@ -64,8 +64,8 @@ impl<'t> Walk<'t> {
         self.blocks.unwritten.remove(&access.buffer);
     }
 
-    /// Records the first load of each allocated buffer that nothing has written yet, if the store's value loads that
-    /// buffer.
+    /// For each allocated buffer that the store's value loads, that nothing has written yet, and that has no recorded
+    /// load: records the first of its loads since the previous store.
     pub(super) fn note_unwritten(&mut self, store: &'t Access) {
         for access in std::mem::take(&mut self.blocks.loads) {
             let mut is_stored = false;
@@ -80,9 +80,9 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Drops the recorded load of a buffer at a store to it, if the store is inside the same outermost step after the
-    /// allocation as the load ([`Unwritten::inside`]). If that step is a loop, the store may happen in an earlier
-    /// iteration than the load. The load is dropped after a condition or a `T.let` too, since a loop may be inside it.
+    /// Drops the recorded load of a buffer at a store to it, if the path contains the first step of the load's path
+    /// after the allocation ([`Unwritten::inside`]). If that step is a loop, the store may happen in an earlier
+    /// iteration than the load. Any other step counts too, for example a condition, since a loop may be inside it.
     pub(super) fn drop_unwritten(&mut self, buffer: BufferId) {
         let inside = self.blocks.unwritten.get(&buffer).and_then(|load| load.inside);
         if inside.is_some_and(|inside| self.path.iter().any(|step| step.is(&inside))) {

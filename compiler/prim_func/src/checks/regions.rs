@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Requires that the declarations of the block could be read. Accesses under an `if` or a similar condition in the
-//! block are not checked, since TVM itself omits them from inferred regions. A block that declares `T.reads()` and
-//! `T.writes()` is opaque and is not checked.
+//! block are not checked. A block that declares `T.reads()` and `T.writes()` is opaque and is not checked.
 
 use super::Walk;
 use super::blocks::Declared;
@@ -55,7 +54,7 @@ impl<'t> Walk<'t> {
         for block in self.blocks.around(access.buffer) {
             predicates += block.predicates;
             let inside = self.path.get(block.first_step..).unwrap_or_default();
-            // TVM itself omits conditional accesses from the regions that it infers.
+            // Conditional accesses are not checked.
             let is_certain = inside.iter().filter(|step| matches!(step, Step::Assume(..))).count() == predicates;
             let own = if access.write { block.writes } else { block.reads };
             if let Some(own) = own.filter(|_| is_certain && !block.is_opaque()) {

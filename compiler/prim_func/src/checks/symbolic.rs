@@ -161,7 +161,7 @@ impl Corner<'_, '_> {
 
     /// Solves for the value of a loop variable at which the index is just out of range: `index - high` is 0, or
     /// `low - index - 1` is 0. The other loops are at their first or last values. Requires that the variable has the
-    /// coefficient 1 or -1 in this difference, in which the bound may contain it too.
+    /// coefficient 1 or -1 in this difference and is in no other term of it.
     fn solve(&self, var: VarId) -> Option<Dim> {
         let mut scope = self.start.scope();
         let symbol: Name = scope.symbol(var);

@@ -29,10 +29,10 @@ pub fn written<'t>(cursor: Cursor<'t>, arguments: &[Argument]) -> Vec<Written<'t
 }
 
 /// Returns a call's arguments in the order of the parameters. Keyword arguments become positional until a parameter is
-/// left out or an argument keeps its keyword; optional ones keep theirs in functions with more than 4 positional
-/// parameters, `span` included. Arguments without effect (`span`, a dropped `dtype`) are removed. Returns `None`, and
-/// the call does not change, if it has neither keywords nor `span`, if it is wrong, or if it has a spread. For example,
-/// `T.if_then_else(c, f=b, t=a)` becomes `T.if_then_else(c, a, b)`.
+/// left out or an argument keeps its keyword. Keyword-only arguments keep theirs; so do optional ones in functions with
+/// more than 4 positional parameters, `span` included. Arguments without effect (`span`, a dropped `dtype`) are
+/// removed. Returns `None`, and the call does not change, if it has neither keywords nor `span`, if it is wrong, or if
+/// it has a spread. For example, `T.if_then_else(c, f=b, t=a)` becomes `T.if_then_else(c, a, b)`.
 pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argument]) -> Option<Vec<Argument>> {
     let is_plain = |argument: &Argument| argument.keyword.is_none();
     let bound = function.bind(&written(cursor, arguments));
@@ -81,7 +81,7 @@ fn called(cursor: Cursor<'_>, file: &FileContext, callee: &Expr) -> Option<&'sta
 }
 
 /// Returns the statement with the arguments of its calls of `T.` functions in the order of the parameters. Of a `def`
-/// only the annotations of parameters change; wrong calls and calls with a spread do not change.
+/// only the annotations of parameters change; decorators, wrong calls and calls with a spread do not change.
 pub fn in_order<'s>(cursor: Cursor<'_>, file: &FileContext, kind: &'s StatementKind) -> Cow<'s, StatementKind> {
     if let StatementKind::Def { params, .. } = kind {
         let out_of_order = |param: &Parameter| {

@@ -1,4 +1,4 @@
-//! Checks attributes that a function or a block sets more than once (TVM `src/tirx/script/ir_builder`: `FuncAttrs`,
+//! Checks attributes that a function or a block sets more than once (TVM `src/tirx/script/builder/ir.cc`: `FuncAttrs`,
 //! `BlockAttrs`). A function sets each attribute once. The attributes of a block are merged: nested dictionaries key
 //! by key, other values must be equal.
 

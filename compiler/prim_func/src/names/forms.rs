@@ -1,5 +1,5 @@
-//! Checks of the forms of `T`: the number of arguments and variables, and the forms that a block may contain only
-//! once.
+//! Checks of the forms of `T`: the number of arguments and variables, forms outside a block, and forms that a block may
+//! contain only once.
 
 use super::Walk;
 use crate::functions::mistakes;
@@ -106,8 +106,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Reports a second `T.reads` or `T.writes` in a block and a `T.func_attr` of a literal that is no dictionary, and
-    /// records the attributes of the function or block.
+    /// Reports a second `T.reads` or `T.writes` in a block and a `T.func_attr` of a literal that is no dictionary.
+    /// Checks and records the attributes of the function or block.
     fn statement_once(&mut self, cursor: Cursor<'_>, form: &str, arguments: &[Argument], indent: u32, span: Span) {
         if matches!(form, "reads" | "writes") && !self.first_time(form, indent) {
             self.mistake(Code::MisplacedStatement, span, format!("the block has a `T.{form}` already"));
