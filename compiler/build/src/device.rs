@@ -16,8 +16,8 @@ pub enum Device {
 
 impl Device {
     /// Returns the device for which a text is printed, from the device's name in `rx.toml` or `--device`. `is_cuda` is
-    /// whether the text is CUDA C or made from it. `interp` is the interpreter; `cuda` and `cuda-sim` are a CUDA device
-    /// with the properties `target`. Any other name is that CUDA device if `is_cuda`, otherwise the CPU.
+    /// whether the text comes from the CUDA back end. `interp` is the interpreter; `cuda` and `cuda-sim` are a CUDA
+    /// device with the properties `target`. Any other name is that CUDA device if `is_cuda`, otherwise the CPU.
     pub fn to_print_for(word: &str, target: &Target, is_cuda: bool) -> Device {
         match word {
             "interp" => Device::Interp,

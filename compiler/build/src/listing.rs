@@ -119,8 +119,8 @@ pub fn comment(mark: &str, text: &str) -> String {
     format!("{mark} {}\n", text.chars().map(clean).collect::<String>())
 }
 
-/// Returns the statements that kernels come from, in source order and without duplicates: the statements that call
-/// them, and the statements of prim_funcs that their loops come from.
+/// Returns the source statements of a group of kernels, in source order and without duplicates: the statements that
+/// call the kernels, and the statements of prim_funcs that their loops come from.
 fn places(statements: &Statements<'_>, group: &Group<'_>) -> Vec<Span> {
     let mut origins: Vec<_> = group.kernels.iter().flat_map(|kernel| &kernel.origins).copied().collect();
     // All kernels of a group have equal loops, so the first is enough.

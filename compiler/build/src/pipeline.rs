@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// Constants of the metadata section, by key and index, for a text without their data.
 pub type GivenConstants = HashMap<(Name, u32), Tensor>;
 
-/// A callback after each step. Its arguments are the step's name, the pipeline, and the outcome. After an error it is
-/// not called again.
+/// A callback after each step. Its arguments are the step's name, the pipeline, and the outcome. After it
+/// returns an error, it is not called again.
 pub type EachStep<'e, E> = dyn FnMut(&'static str, &mut Pipeline, Result<Applied, Unapplied>) -> Result<(), E> + 'e;
 
 /// A module, with its text in the syntax of TVM 0.27.
@@ -30,8 +30,8 @@ pub struct Pipeline {
     text: String,
     /// The origins of the lines of the text.
     parts: Vec<Part>,
-    /// The functions whose number of statements differs between the source and the module's text by itself. Their
-    /// origins cannot be mapped.
+    /// The functions that have another number of statements in the source file than in the module's own text.
+    /// Their origins cannot be mapped to the file.
     recounted: NameSet,
     operators: Arc<Operators>,
 }
@@ -146,7 +146,7 @@ impl Pipeline {
         checked(&self.text, self.operators.clone())
     }
 
-    /// Runs a pass and checks its result. If it has no errors, it becomes the pipeline's module. `evaluate` computes
+    /// Runs a pass. If the new module has no errors, it becomes the pipeline's module. `evaluate` computes
     /// the values of constant expressions that the pass needs.
     ///
     /// # Errors
@@ -163,7 +163,7 @@ impl Pipeline {
     /// and the outcome. After an error of `each` it is not called again, and the module does not change any more.
     ///
     /// # Errors
-    /// Returns the reason why the function has no program; the inner result is the error of `each`.
+    /// Returns the reason why the function has no program. The error of the inner result is that of `each`.
     pub fn lower<E>(
         &mut self,
         entry: Name,
@@ -201,8 +201,8 @@ impl Pipeline {
     }
 }
 
-/// Returns a function that maps a statement of a text to the first original statement that its line comes from. `parts`
-/// are the origins of the text's lines.
+/// Returns a function that maps a statement of `text` to the original statement that its line comes from, the first one
+/// if there are several. `parts` are the origins of the text's lines.
 fn first_origins<'w>(
     (workspace, module): (&'w Workspace, ModuleId),
     text: &str,
@@ -287,7 +287,7 @@ pub fn errors(workspace: &Workspace, file: FileId) -> Vec<Diagnostic<Span>> {
     found
 }
 
-/// Returns the functions whose number of statements differs between the module in its file and the module's own text.
+/// Returns the functions that have another number of statements in the source file than in the module's own text.
 fn recounted((document, module): (&Document, Option<u32>), alone: &Document) -> NameSet {
     let counts = |document: &Document, module: Option<u32>| -> Vec<_> {
         let count = |item: &rx_syntax::document::Item| {

@@ -20,7 +20,7 @@ fn dims(extents: &[i64]) -> Vec<Dim> {
     extents.iter().map(|extent| Dim::from(*extent)).collect()
 }
 
-/// A kernel, with the bytes that a call moves and the operations that it computes (0 where they are not counted).
+/// A kernel, with estimates of the bytes that a call moves and of the operations that it computes (0: no estimate).
 struct Case {
     title: String,
     func: PrimFunc,
@@ -159,7 +159,7 @@ fn product(m: i64, n: i64, k: i64, transposed: bool) -> Case {
     }
 }
 
-/// A convolution of a `size²` image: `out` channels of `channels`, a kernel of `kernel²`, padding `kernel / 2`.
+/// A convolution of a `size²` image from `channels` to `out` channels: a kernel of `kernel²`, padding `kernel / 2`.
 fn convolution(channels: i64, out: i64, size: i64, kernel: i64, stride: i64) -> Case {
     let (padding, result) = (kernel / 2, (size - 1) / stride + 1);
     let mut builder = builder("conv2d");
@@ -191,8 +191,7 @@ fn running(since: Instant) -> Duration {
     nanoseconds.map_or_else(|| since.elapsed(), Duration::from_nanos)
 }
 
-/// Returns the mean time of a call on this thread over about 0.4 seconds. Other processes have little influence where
-/// the system reports CPU time.
+/// Returns the mean time of a call in seconds, measured by [`running`] over about 0.4 seconds.
 fn mean(mut call: impl FnMut()) -> f64 {
     call();
     let begin = Instant::now();

@@ -1,11 +1,12 @@
-//! Types of values at run time: without device meshes, and without the shape variables of the source.
+//! Types of values at run time.
 
 use rx_base::name::NameSet;
 use rx_ir::{Shape, StructInfo, TensorInfo};
 use std::sync::Arc;
 
 /// Converts a type to its run-time form. A distributed tensor becomes a plain tensor, since there is a single worker.
-/// If a plain tensor's shape is given by a variable, it becomes an unknown shape of the same rank.
+/// If a tensor's shape is given by a variable, it becomes an unknown shape of the same rank. Function types are
+/// unchanged.
 pub(super) fn run_time(ty: &StructInfo) -> StructInfo {
     let of_tensor = |tensor: &TensorInfo| match &tensor.shape {
         Shape::Var { ndim, .. } => TensorInfo { shape: Shape::of_rank(*ndim), ..tensor.clone() },

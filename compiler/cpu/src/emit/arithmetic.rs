@@ -207,8 +207,8 @@ impl Emitter<'_> {
             };
             return self.builder.ins().fcmp(code, left, right);
         }
-        // Bools compare as unsigned: a true mask is −1, which as an unsigned number is above 0, as 1 is. Narrow
-        // unsigned integers in 32-bit lanes are not negative, so that they may compare as signed.
+        // Bools compare as unsigned: true is 1 in scalars and −1 in masks, and both are above 0 as unsigned numbers.
+        // Narrow unsigned integers are zero-extended to 32-bit lanes, so they may compare as signed.
         let signed = dtype.code == TypeCode::Int || (ty.is_vector() && !dtype.is_bool() && dtype.bits < 32);
         let code = match (op, signed) {
             (CompareOp::Eq, _) => IntCC::Equal,

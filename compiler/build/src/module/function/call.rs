@@ -124,7 +124,7 @@ impl Writer<'_> {
         self.bind(to, Expr::new(ExprKind::Call(Arc::new(call)), self.type_of(to)));
     }
 
-    /// Emits a call of a function value. A variable with a known function type is called directly, any other value
+    /// Emits a call of a function value. A variable with a function type is called directly, any other value
     /// through `R.invoke_pure_closure`.
     pub(super) fn call_closure(&mut self, to: Register, closure: Register, arguments: &[Register]) {
         let function = self.operand(closure);
