@@ -108,13 +108,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Returns the number of iterations that one iteration of a loop with this body counts as: itself, and the
-    /// iterations of the loops with constant extents inside it.
+    /// Returns the number of iterations that one iteration of a loop with this body counts as: itself, and those that
+    /// [`rx_loops::constant_iterations`] counts in the body.
     fn iterations_of_one(&self, body: &Stmt) -> i64 {
         i64::try_from(rx_loops::constant_iterations(body)).unwrap_or(i64::MAX).saturating_add(1)
     }
 
-    /// Takes `count` iterations of a loop with this body from the limit; a product above `i64::MAX` counts as less.
+    /// Takes `count` iterations of a loop with this body from the limit. A large `count` is reduced, so that the number
+    /// of iterations does not overflow.
     fn take_iterations_of(&mut self, count: Value, body: &Stmt) {
         let of_one = self.iterations_of_one(body);
         let [zero, most] = [0, i64::MAX / of_one].map(|bound| self.builder.ins().iconst(types::I64, bound));

@@ -215,8 +215,8 @@ impl Emitter<'_> {
             let high = self.builder.ins().ishl_imm_u(bits, 16);
             return self.bits(high, float);
         }
-        // Shift exponent and fraction into place; the value is then too small by a factor of 2^112. Multiplying by it
-        // is exact, also for subnormals.
+        // Shift exponent and fraction into place; the value is then too small by a factor of 2^112. Multiplying by
+        // this factor is exact, also for subnormals.
         let magnitude = self.masked(bits, 0x7fff);
         let shifted = self.builder.ins().ishl_imm_u(magnitude, 13);
         let shifted = self.bits(shifted, float);

@@ -31,7 +31,7 @@ pub(super) struct LanePlan {
 }
 
 /// The largest stride, in elements, at which gathering lanes one by one is worthwhile: the elements of one vector then
-/// span at most 52 bytes (4 elements of 4 bytes with stride 4), usually one cache line.
+/// span at most 52 bytes (4 elements of 4 bytes with stride 4).
 const FARTHEST: u64 = 4;
 
 /// The error that a construct cannot be vectorized.
@@ -432,8 +432,9 @@ impl<'s, 'a, 'e> Scan<'s, 'a, 'e> {
         })
     }
 
-    /// Whether the indices of a store use no inner loop variable, or it is evident that different values of the loop
-    /// variables address different elements: each index is a different variable, or uses no loop variable.
+    /// Whether the indices of a store use no variable of an inner loop, or it is evident that different values of the
+    /// variables of this and the inner loops address different elements: each index is a different variable, or an
+    /// expression that uses none of these variables.
     fn keeps_apart(&self, indices: &[Expr]) -> bool {
         if !indices.iter().any(|index| self.inner.iter().any(|var| index.uses(*var))) {
             return true;

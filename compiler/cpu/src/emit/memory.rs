@@ -22,9 +22,9 @@ pub(super) struct Address {
 }
 
 impl Emitter<'_> {
-    /// Emits the element's address; also returns its stride over the lanes, in elements. Terms of outer loops are added
-    /// first, so that the code generator can move their sum out of the inner loops. In a vectorized loop, the address
-    /// is that of the first lane.
+    /// Emits the element's address. Returns it with its change from lane to lane, in elements. Terms of outer loops are
+    /// added first, so that the code generator can move their sum out of the inner loops. In a vectorized loop, the
+    /// address is that of the first lane.
     fn address(&mut self, buffer: BufferId, indices: &[Expr]) -> Emitted<(Address, Stride)> {
         let overflow =
             || CompileError::Unsupported("an index of too many terms, or with coefficients above int64".into());

@@ -201,8 +201,8 @@ impl Emitter<'_> {
                         .all(|other| other.indices == store.indices);
             let known = candidates.iter().any(|candidate| candidate.buffer == store.buffer)
                 || self.promoted.iter().any(|promoted| promoted.buffer == store.buffer);
-            // If a loop around this store may have no iterations, all stores, also those to other buffers, must be in
-            // loops of the same extents. One condition then guards them all (see `with_candidates`).
+            // If a loop around this store may have no iterations, `with_candidates` emits one condition for all stores.
+            // So all stores, also those to other buffers, must then be in loops of the same extents.
             let guarded = store.extents.iter().all(|extent| extent.as_int().is_some_and(|extent| extent > 0))
                 || search.stores.iter().all(|other| other.extents == store.extents);
             let invariant =
@@ -325,8 +325,8 @@ impl Emitter<'_> {
         element.is_none_or(|element| element.stride(lane.var) != Stride::Invariant)
     }
 
-    /// If the element is promoted, emits the assignment to its variables; inside a loop that is vectorized with partial
-    /// results, the update of these instead. Returns whether it is promoted.
+    /// Returns whether the element is promoted. If so, emits the assignment to its variables. In a loop that is
+    /// vectorized with partial results, the partial results are updated instead.
     pub(super) fn store_promoted(&mut self, buffer: BufferId, indices: &[Expr], value: &Expr) -> Emitted<bool> {
         let Some(at) = self.position(buffer, indices) else { return Ok(false) };
         let Promoted { dtype, lanes, .. } = self.promoted[at];
