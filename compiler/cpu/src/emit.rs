@@ -158,8 +158,9 @@ impl<'e> Emitter<'e> {
         self.checks
     }
 
-    /// Emits the subtraction of iterations from the remaining ones; the run fails if fewer remain. It is used for loops
-    /// whose extents are not known before the function runs, and for each iteration of a `while`.
+    /// Emits the subtraction of iterations from the remaining ones; the run fails if fewer remain. It is used for each
+    /// iteration of a `while`, for loops whose extents are not known before the function runs, and for loops inside
+    /// these whose extents are not constant.
     fn take_iterations(&mut self, iterations: Value) {
         const PLACE: i32 = std::mem::offset_of!(crate::kernel::State, iterations) as i32;
         let left = self.builder.ins().load(types::I64, MemFlagsData::trusted(), self.failure, PLACE);
@@ -254,8 +255,8 @@ impl<'e> Emitter<'e> {
         self.builder.ins().jump(block, &args);
     }
 
-    /// Returns the vectorized loop's type of a vector of a dtype's values. Returns `None` if there is no such loop, or
-    /// if lanes of its width cannot hold the values.
+    /// Returns the type of a vector of the dtype's values in the vectorized loop. Returns `None` outside such a
+    /// loop, or if vectors with its number of lanes do not support the dtype.
     fn vector_type(&self, dtype: DType) -> Option<Type> {
         vector_type(dtype, self.lane?.lanes)
     }
@@ -295,7 +296,7 @@ pub(crate) fn scalar_type(dtype: DType) -> Emitted<Type> {
     if dtype.lanes == 1 { Ok(ty) } else { Err(CompileError::Dtype(dtype)) }
 }
 
-/// Returns the type of a vector of so many values of a dtype: 4 of at most 32 bits, 2 of 64; a `bool` is a mask of that
+/// Returns the type of a vector of `lanes` values of a dtype: 4 of at most 32 bits, 2 of 64; a `bool` is a mask of that
 /// width. Narrow values are widened: for example, 4 values of `int8` are an `I32X4`.
 pub(crate) fn vector_type(dtype: DType, lanes: u32) -> Option<Type> {
     let scalar = scalar_type(dtype).ok()?;

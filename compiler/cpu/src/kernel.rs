@@ -28,7 +28,7 @@ pub(crate) struct State {
     index: i64,
     /// The extent of the axis of a failed bounds check.
     extent: i64,
-    /// The remaining iterations of loops whose extents are not known before the run.
+    /// The iterations that remain of the limit.
     pub(crate) iterations: i64,
 }
 
@@ -86,7 +86,7 @@ impl Argument<'_> {
 /// The limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The maximal number of loop iterations, from which [`CpuKernel::run_within`] subtracts those that it counts.
+    /// The maximal number of loop iterations. [`CpuKernel::run_within`] subtracts from it those that it counts.
     pub iterations: u64,
     /// The maximal size in bytes of the temporaries.
     pub bytes: u64,
@@ -111,7 +111,7 @@ struct Line([u8; LINE]);
 const LINE: usize = 64;
 
 impl CpuModule {
-    /// Compiles functions. Each is first scheduled by [`rx_loops::schedule`], which marks every access that must be
+    /// Compiles functions. Each is scheduled by [`rx_loops::schedule`], which marks every access that must be
     /// checked. A function that cannot be compiled does not affect the others; [`CpuModule::kernel`] returns the
     /// reason.
     ///
@@ -259,7 +259,6 @@ fn define(
     let (steps, allocations) = Preparation::of(&scheduled);
     let (checks, signature) = emit(module, contexts, &scheduled.func, &steps, fused)?;
     let (context, _) = contexts;
-    // Declare the function only now: one that is declared but never defined would make the whole module fail.
     let name = format!("kernel{at}");
     let id = module.declare_function(&name, Linkage::Local, &signature).map_err(generator)?;
     module.define_function(id, context).map_err(|error| generator(format!("{error:?}")))?;

@@ -181,9 +181,9 @@ fn is_simple(expr: &Expr) -> bool {
     simple && parts <= MOST_PARTS
 }
 
-/// Returns the loop. If its body is a branch without an alternative, under a simple loop-invariant condition, the
-/// condition is hoisted out of the loop. If the body begins with a statement of the first iteration only, this
-/// statement is peeled off and executed before the loop, unless the loop has no iterations.
+/// Creates the loop. If the body is a branch without an alternative, and its condition is simple and loop-invariant,
+/// the condition is hoisted out of the loop. If the body begins with a statement that is executed in the first
+/// iteration only, the statement is moved before the loop, and both are skipped if the loop has no iterations.
 fn hoist(var: VarId, start: Expr, extent: Expr, kind: rx_tir::LoopKind, body: Stmt) -> Stmt {
     match body {
         // Hoist a condition that is the same in every iteration.

@@ -74,7 +74,7 @@ unsafe extern "C" fn product_f64(product: *const Product<f64>) -> i64 {
     0
 }
 
-/// Calls `run` with the product of each batch index, unless the products have no rows or no columns.
+/// Calls `run` with the product of each batch index. Skips products without rows or columns.
 ///
 /// # Safety
 /// `product` and the batch axes after it must be readable.

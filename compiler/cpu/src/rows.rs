@@ -9,7 +9,7 @@ use crate::simd::{Routine, Vector, widest};
 pub(crate) const FEW: usize = 16;
 
 /// The number of rows, and the number of lines of the matrix, whose dot products are computed together. With 4 rows
-/// there are 16 sums: enough to hide the latency of additions, and few enough to fit in registers.
+/// there are 16 sums: enough to hide the latency of additions, and few enough to fit in the 32 registers of AVX-512.
 const BLOCK: usize = 4;
 
 type Sums = [[f32; BLOCK]; BLOCK];
@@ -39,7 +39,7 @@ impl Routine for Block<'_> {
 }
 
 impl Block<'_> {
-    /// Returns the dot product of row `i` and line `j` as `[i][j]`. The results for rows from `M` are 0.
+    /// Returns the dot product of row `i` and line `j` as `[i][j]`. The results are 0 for `i >= M`.
     ///
     /// # Safety
     /// The host has the instructions of `V`.
