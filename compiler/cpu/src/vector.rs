@@ -45,7 +45,7 @@ impl Columns<'_> {
         let length = self.columns[..N].iter().fold(self.sums.len(), |length, column| length.min(column.len()));
         let whole = length - length % V::LANES;
         // SAFETY: the caller's promise; every element that is accessed is one of `length`.
-        // Loops, since closures would be compiled without the vector instructions.
+        // Loops, since closures may be compiled without the vector instructions.
         unsafe {
             let mut factors = [V::splat(0.0); N];
             for at in 0..N {

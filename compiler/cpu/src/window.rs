@@ -6,13 +6,14 @@ use crate::simd::{self, Vector, widest};
 /// The number of vectors that are summed together, which hides the latency of additions.
 const BLOCK: usize = 4;
 
-/// The maximal number of unusual rows ([`Usual`]) whose masks are cached at a time. Rows with equal values of the
-/// `moving` conditions share masks. Unusual rows are typically the first and last rows of an image, whose windows
+/// The maximal number of sets of masks of unusual rows ([`Usual`]) that are cached at a time. Rows with equal values of
+/// the `moving` conditions share a set. Unusual rows are typically the first and last rows of an image, whose windows
 /// overlap the padding.
 const MOST_KNOWN: usize = 16;
 
-/// The head of the arguments, as generated code writes them. It is followed by the axes and the taps ([`Axis::WORDS`]
-/// words and one word per condition each), and by the conditions' values at the first value of every loop.
+/// The head of the arguments, as generated code writes them. It is followed by the axes, by the loops over taps, and by
+/// the conditions' values in the first iteration of all loops. An axis or loop has [`Axis::WORDS`] words and one word
+/// per condition.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Head {
@@ -228,9 +229,8 @@ fn spread(mask: u32) -> u32 {
 
 /// The conditions, divided into those that depend on the row (`moving`) and those that do not (`fixed`).
 ///
-/// A row is usual if every `moving` condition holds for all of its elements at all taps. Its masks then depend on the
-/// `fixed` conditions only, so all usual rows share them. If a `moving` condition also depends on the element, no row
-/// counts as usual.
+/// A row is usual if no `moving` condition depends on the element and each holds at all taps. Its masks then depend on
+/// the `fixed` conditions only, so all usual rows share them.
 struct Usual {
     /// The conditions that do not depend on the row.
     fixed: Vec<usize>,

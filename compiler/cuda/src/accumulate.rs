@@ -37,10 +37,12 @@ pub(crate) struct Reduction<'s> {
 
 /// Matches a statement as a reduction of one element.
 ///
-/// Requires loops around a block without allocations whose body is one store. The store's indices and the block's
-/// predicate load nothing and do not depend on the loops, and every load of the buffer in the stored value has the same
-/// indices. An `init` must store to the same indices a value that does not depend on the loops or the buffer, and all
-/// reduction axes must be at their starts in the first iteration and in no other one.
+/// Requires one or more loops around a block without allocations whose body is one store. The store's indices and the
+/// block's predicate, if there is one, load nothing and do not depend on the loops. Every load of the buffer in the
+/// stored value has the same indices as the store.
+///
+/// If there is an `init`, it stores to the same indices a value that does not depend on the loops or the buffer, and
+/// the reduction [`starts_once`].
 pub(crate) fn reduction(stmt: &Stmt) -> Option<Reduction<'_>> {
     let mut loops = Vec::new();
     let mut inner = stmt;
@@ -119,10 +121,10 @@ fn loads_of(expr: &Expr) -> impl Iterator<Item = (BufferId, &[Expr])> {
     loads.into_iter()
 }
 
-/// Whether all reduction axes are at their starts in the first iteration of the loops and in no other. Requires that
-/// every loop begins at 0 and occurs, with a positive factor, in the binding of a reduction axis that begins at 0, and
-/// that each reduction axis is bound to such a sum of loops or to its start. For example, `k = ko * 4 + ki` with the
-/// loops `ko` and `ki`.
+/// Proves that all reduction axes are at their starts in the first iteration of the loops and in no other.
+///
+/// Requires that each reduction axis is bound to its start, or begins at 0 and is bound to a sum of loop variables with
+/// positive factors, for example `k = ko * 4 + ki`. Every loop must begin at 0 and occur in such a sum.
 pub(crate) fn starts_once(loops: &[&Stmt], block: &Block) -> bool {
     let reduced = || block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let mut counted = FxHashSet::default();

@@ -17,15 +17,15 @@ pub(super) struct Core {
     pub(super) pool: Pool,
     queue: RefCell<Queue>,
     staging: RefCell<Staging>,
-    /// The last [`MOST_NAMED`] kernels launched since the host last waited, for the error message if one of them fails.
+    /// The last [`MOST_NAMED`] kernels launched since the last [`Core::wait`], for the error message if one fails.
     /// Consecutive launches of one kernel are one entry.
     running: RefCell<VecDeque<Launched>>,
     /// The message of the error after which the device is lost; `None` if it is not lost.
     lost: RefCell<Option<String>>,
     /// The time that the host waits for kernels; `None` is no limit.
     pub(super) limit: Cell<Option<Duration>>,
-    /// The time that the device worked since the last call of [`super::Device::busy`]: the sum of the intervals from
-    /// the first launch after a wait of the host to the next wait.
+    /// The time that the device worked since the last call of [`super::Device::busy`]. Each [`Core::wait`] adds the
+    /// time from the first launch after the previous wait.
     pub(super) busy: Cell<Duration>,
 }
 
@@ -117,7 +117,7 @@ impl Core {
     fn trim(&self) -> Result<(), DeviceError> {
         self.wait()?;
         self.pool.drain().into_iter().for_each(|at| self.driver.free(at));
-        // The driver frees memory in the order of the stream, and keeps it in a separate pool until `free_idle`.
+        // The driver may free memory in the order of the stream, and keep it in a separate pool until `free_idle`.
         self.wait()?;
         self.driver.free_idle().map_err(|refused| self.failed("freeing memory", refused))
     }
@@ -185,8 +185,8 @@ impl Core {
 
     /// Copies a buffer to the host.
     pub(super) fn copy_to_host(&self, from: &DeviceBuffer, to: &mut [u8]) -> Result<(), DeviceError> {
-        // A copy that is not staged has no time limit, so it would wait forever for a kernel that never ends. This wait
-        // comes before it and has the device's time limit, if one is set.
+        // This wait has the device's time limit. A copy that is not staged has no limit, so without this wait it could
+        // wait forever for a kernel that never ends.
         self.wait()?;
         if to.is_empty() {
             return Ok(());

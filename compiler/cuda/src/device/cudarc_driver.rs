@@ -55,7 +55,7 @@ impl CudarcDriver {
     /// Opens the driver of the first device.
     ///
     /// # Errors
-    /// If there is no driver, no device or no supported device, or if a call of the driver fails.
+    /// If there is no driver or no device, if the first device is too old, or if a call of the driver fails.
     pub(super) fn probe() -> Result<CudarcDriver, DeviceError> {
         // SAFETY: this only loads the driver's library, by the names that NVIDIA gives it.
         let is_present = catch_unwind(|| unsafe { cudarc::driver::sys::is_culib_present() });
@@ -283,7 +283,7 @@ impl Driver for CudarcDriver {
 
     fn allocate(&self, bytes: usize) -> Result<Address, DriverFailure> {
         let bytes = bytes.max(1);
-        // SAFETY: the stream belongs to this driver; the memory has no contents yet, and every byte value is valid.
+        // SAFETY: the stream belongs to this driver. The memory is uninitialized, and any bytes are valid in it.
         let given = unsafe {
             match self.context.has_async_alloc() {
                 true => result::malloc_async(self.stream.cu_stream(), bytes),
@@ -297,8 +297,7 @@ impl Driver for CudarcDriver {
         if self.is_given_up.get() {
             return;
         }
-        // SAFETY: `allocate` returned the memory on this stream, and no later call uses it. A failure needs no
-        // handling.
+        // SAFETY: `allocate` returned the memory, and no later call uses it. A failure needs no handling.
         let _ = unsafe {
             match self.context.has_async_alloc() {
                 true => result::free_async(at, self.stream.cu_stream()),
