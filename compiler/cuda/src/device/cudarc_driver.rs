@@ -427,11 +427,10 @@ impl Driver for CudarcDriver {
         }
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         let config = LaunchConfig { grid_dim: grid, block_dim: block, shared_mem_bytes: launch.shared_bytes };
-        // SAFETY: the arguments are those of the printed kernel, in its order: first the pointers and scalars, then the
-        // tensor maps. The driver reads 8 bytes for a pointer and 128 bytes for a tensor map. For a scalar it reads as
-        // many low bytes as the parameter's type has. `Module::launch` checks that the buffers have at least the sizes
-        // that the kernel was printed for. They live until the stream has completed this launch, and only this stream
-        // writes them.
+        // SAFETY: the arguments are those of the printed kernel, in its order: pointers and scalars, then tensor maps.
+        // The driver reads the 8 bytes of a pointer, the low bytes of a scalar as its type has them, and the 128 bytes
+        // of a tensor map. `Module::launch` checks the sizes of the buffers. They live until the stream has completed
+        // this launch, and only this stream writes them.
         unsafe { builder.launch(config) }.map_err(refused)?;
         Ok(())
     }
@@ -502,8 +501,7 @@ impl Driver for CudarcDriver {
 impl Drop for CudarcDriver {
     fn drop(&mut self) {
         if self.is_given_up.get() {
-            // Dropping any of these would wait for work that does not end, or would free memory that this work still
-            // uses.
+            // Dropping these could wait for work that does not end, or free memory that it still uses.
             std::mem::forget((self.context.clone(), self.stream.clone(), self.codes.take(), self.kernels.take()));
             std::mem::forget((self.events.take(), self.graphs.take(), self.pinned.take()));
             return;

@@ -86,8 +86,8 @@ pub struct MemInfo {
     pub total: u64,
 }
 
-/// The driver of a device, with one stream: work runs in the order of the calls. Calls are asynchronous unless their
-/// documentation says that they wait.
+/// The driver of a device, with one stream: work on the device runs in the order of the calls. Calls do not wait for it
+/// unless their documentation says so. A call may report an error of earlier work.
 ///
 /// The caller guarantees that addresses are those of allocated memory, and that arguments match the parameters of the
 /// kernel.
@@ -113,7 +113,7 @@ pub trait Driver: fmt::Debug {
     /// [`DriverFailureKind::Memory`] if there is not enough memory, or another error of the driver.
     fn allocate(&self, bytes: usize) -> Result<Address, DriverFailure>;
 
-    /// Frees memory when the stream reaches this point.
+    /// Frees memory when the stream reaches this point, and may wait for that.
     fn free(&self, at: Address);
 
     /// Returns to the system the freed memory that the driver keeps in a pool.
@@ -161,13 +161,13 @@ pub trait Driver: fmt::Debug {
     /// Copies the first bytes of a pinned buffer to the device, asynchronously.
     ///
     /// # Errors
-    /// An error of the driver.
+    /// If the buffer is smaller than `bytes` or does not exist, or an error of the driver.
     fn copy_pinned_to_device(&self, from: Pinned, bytes: usize, to: Address) -> Result<(), DriverFailure>;
 
     /// Copies bytes from the device to the start of a pinned buffer, asynchronously.
     ///
     /// # Errors
-    /// An error of the driver.
+    /// If the buffer is smaller than `bytes` or does not exist, or an error of the driver.
     fn copy_to_pinned(&self, from: Address, to: Pinned, bytes: usize) -> Result<(), DriverFailure>;
 
     /// Reads the first bytes of a pinned buffer. The caller guarantees that no copy to it is running.

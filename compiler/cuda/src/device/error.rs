@@ -54,7 +54,7 @@ pub enum DeviceError {
     /// in order.
     #[error("{} failed on the device: {message}", named(.kernels))]
     Failed {
-        /// The kernels of which one failed.
+        /// These kernels. The one that failed may also be an earlier one.
         kernels: Vec<Launched>,
         /// The driver's message.
         message: String,
@@ -100,9 +100,8 @@ pub struct Launched {
 }
 
 impl DeviceError {
-    /// Returns the kernel of [`DeviceError::Launch`]. For [`DeviceError::Failed`] and [`DeviceError::TooLong`], returns
-    /// the first of the kernels if all are of one function; it need not be the one that failed. Otherwise returns
-    /// `None`.
+    /// Returns the kernel of [`DeviceError::Launch`], or the first kernel of [`DeviceError::Failed`] or
+    /// [`DeviceError::TooLong`] if all of its kernels are of one function. That kernel need not be the one that failed.
     pub fn kernel(&self) -> Option<&Launched> {
         match self {
             DeviceError::Launch { kernel, .. } => Some(kernel),

@@ -57,8 +57,8 @@ impl Drop for Block {
 /// The alignment in bytes of buffers within a block, and the unit of the sizes of blocks.
 const ALIGNMENT: usize = 512;
 
-/// The reciprocal of the slack. A request is rounded up by at most an eighth, or to a multiple of [`ALIGNMENT`]; an
-/// idle block is reused for it if it is larger than the rounded size by at most another eighth.
+/// The reciprocal of the slack. The size of a request is rounded up by at most an eighth, or to the next multiple of
+/// [`ALIGNMENT`]. An idle block is reused if it is larger than the rounded size by at most another eighth.
 const SPARE: usize = 8;
 
 /// Rounds a size up to that of the block to allocate, so that requests of similar size reuse each other's blocks.

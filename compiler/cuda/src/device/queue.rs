@@ -87,8 +87,9 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends the sequence, for example because the host waits or copies. Replays the sequence if it is a remembered one.
-    /// Otherwise submits the delayed launches one by one, and usually remembers the sequence.
+    /// Ends the sequence, for example because the host waits or copies. Replays the sequence if it is a remembered one
+    /// and none of it is submitted yet. Otherwise submits the delayed launches one by one, and usually remembers the
+    /// sequence.
     pub(super) fn flush(&mut self, driver: &dyn Driver, limit: Option<Duration>) -> Result<(), DriverFailure> {
         let count = self.asked.len();
         let same = self.candidates.iter().copied();

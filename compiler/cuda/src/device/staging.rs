@@ -9,9 +9,9 @@ use std::time::Duration;
 const PIECE: usize = 4 << 20;
 
 /// The size of a slot in bytes, and the smallest copy that uses pieces. A smaller copy to the device usually uses a
-/// slot. Without one the host would have to wait for the copy: from pageable memory the driver may still read after the
-/// call returned ("API synchronization behavior" of the CUDA driver API). A smaller copy from the device uses no pinned
-/// memory.
+/// slot. Without a slot the host has to wait for the copy, since the driver may still read pageable memory after the
+/// call has returned ("API synchronization behavior" of the CUDA driver API). A smaller copy from the device uses no
+/// pinned memory.
 const LEAST: usize = 64 << 10;
 
 /// The maximum number of small copies to the device that are in flight.
