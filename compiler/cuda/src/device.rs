@@ -45,7 +45,7 @@ impl Device {
     /// Opens the first device.
     ///
     /// # Errors
-    /// If there is no driver or no supported device, or if the driver fails.
+    /// If there is no driver or no device, if the first device is too old, or if the driver fails.
     pub fn probe() -> Result<Device, DeviceError> {
         Ok(Device::of(CudarcDriver::probe()?))
     }
@@ -86,9 +86,8 @@ impl Device {
         self.core.pool.peak()
     }
 
-    /// Returns the time that the device worked since the last call of this function, by the device's clock. It is a sum
-    /// of intervals. An interval begins at the first launch after the host waited for the device, and ends when the
-    /// host waits again.
+    /// Returns the time that the device worked since the last call of this function, by the device's clock: the sum of
+    /// the intervals from the first launch after the host waited for all work to the next such wait.
     pub fn busy(&self) -> Duration {
         self.core.busy.take()
     }
@@ -144,7 +143,7 @@ impl Device {
         self.core.wait()
     }
 
-    /// Measures the device time of the work that `work` submits, in milliseconds.
+    /// Measures the time from before to after the work that `work` submits, by the device's clock, in milliseconds.
     ///
     /// # Errors
     /// The errors of `work`, of kernels and of the driver.
@@ -321,7 +320,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // Kernels must have ended before their code is unloaded. On a lost device there is nothing to unload.
+        // Kernels must have ended before their code is unloaded. On a lost device it stays loaded.
         if self.core.wait().is_ok() {
             self.codes.iter().for_each(|code| self.core.driver.unload(*code));
         }

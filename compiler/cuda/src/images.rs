@@ -1,11 +1,8 @@
-//! Compiles a source to machine code with NVRTC: splits it into parts, compiles them in parallel, and caches the result
-//! of each on disk.
+//! Compiles a source with NVRTC: splits it into parts, compiles them in parallel, and caches each result on disk.
 //!
 //! The cache key is a hash of the text, the architecture, the compiler version and the options. A failure of the cache
 //! folder is never an error, and a part whose file is corrupted is compiled again. A part with kernels that spill
-//! registers is compiled a second time, in which the launch bounds of these kernels ask for one block per
-//! multiprocessor, unless they give a minimum already: without that the compiler limits the registers so that more
-//! blocks fit.
+//! registers is compiled a second time, with more registers for these kernels (`without_spills`).
 
 pub mod resources;
 
@@ -30,15 +27,15 @@ const LARGE_KERNEL: usize = 4 << 10;
 /// compilation.
 const PART_BYTES: usize = 16 << 10;
 
-/// The maximum size of the cache folder, in bytes. Above it the least recently used images are removed.
+/// The size of the cache folder, in bytes, above which a compilation ends by removing the least recently used images.
 const KEPT_BYTES: u64 = 1 << 30;
 
 /// The newest architecture that every supported NVRTC knows. A device that NVRTC does not know is newer.
 const KNOWN_ARCH: u32 = 90;
 
 /// The architecture of the PTX that is compiled for devices that NVRTC does not know: they accept PTX of older
-/// architectures. It is not 90, since that is compiled as `sm_90a` ([`nvrtc::suffix`]), whose PTX runs on that
-/// architecture only.
+/// architectures. It is not 90, for which PTX is compiled as `compute_90a` ([`nvrtc::suffix`]): that runs on `sm_90`
+/// only.
 const LASTING_ARCH: u32 = 89;
 
 /// A compilation unit: a text that compiles by itself, with some of a source's kernels.
@@ -150,9 +147,8 @@ pub struct ListedResources {
     pub refused: BTreeMap<usize, NvrtcError>,
 }
 
-/// Compiles a source for an architecture, on at most as many threads as the machine has cores. `progress` is called
-/// with the number of finished parts (compiled, cached or rejected) and the number of all parts. After a rejected part,
-/// the remaining parts are skipped.
+/// Compiles a source for an architecture in parallel. `progress` is called with the number of finished parts (compiled,
+/// cached or rejected) and the number of all parts. After a rejected part, the remaining parts are skipped.
 ///
 /// # Errors
 /// The errors of [`nvrtc::probe`], or that of [`nvrtc::compile`] for a part.
@@ -279,7 +275,7 @@ fn with_all_registers(text: &str, names: &BTreeMap<String, u32>) -> String {
     changed
 }
 
-/// Compiles a text to PTX for a device that NVRTC does not know; the driver compiles it further. `error` is that of the
+/// Compiles a text to PTX for a device that NVRTC may not know; the driver compiles it further. `error` is that of the
 /// compilation to machine code: it is returned if the device is not newer than [`KNOWN_ARCH`], or if this compilation
 /// fails, too.
 fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> {
@@ -322,9 +318,11 @@ impl ImageCache {
         ImageCache { folder: Some(folder) }
     }
 
-    /// Returns the cache of the user: the folder `images` in `RX_CACHE` (no cache if that is empty). If `RX_CACHE` is
-    /// not set, it is the folder `rx/images` in the folder that `XDG_CACHE_HOME` or otherwise `LOCALAPPDATA` names (an
-    /// empty name does not count), or otherwise in `$HOME/.cache`. Without `HOME` there is no cache then.
+    /// Returns the cache of the user, in the first of these folders:
+    ///
+    /// - `$RX_CACHE/images`, if the variable is set; there is no cache if it is set to an empty name,
+    /// - `$XDG_CACHE_HOME/rx/images` or `$LOCALAPPDATA/rx/images`, if the variable is set and not empty,
+    /// - `$HOME/.cache/rx/images`, if the variable is set; otherwise there is no cache.
     pub fn of_user() -> ImageCache {
         let var = |name: &str| std::env::var_os(name);
         let folder = match var("RX_CACHE") {

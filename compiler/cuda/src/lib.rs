@@ -27,10 +27,10 @@
 //!   value (index 0, divisor 1), so that no barrier waits for a thread that has exited.
 //! - Every buffer begins at a multiple of 16 bytes, which 16-byte accesses rely on; device memory is allocated in
 //!   multiples of 512 bytes.
-//! - Instructions of an architecture (`mma.sync`, `ldmatrix`, `cp.async`, on `sm_90a` `wgmma` and TMA) are used by
-//!   helpers (`prelude`) only. The simulator implements them, and completes an asynchronous copy as late as it may, or
-//!   at once if threads run in descending order; `tests/kernels/hopper_faults.rs` checks that a kernel with a missing
-//!   wait does not give the right result. No rule uses an instruction that the target does not have.
+//! - Only helpers (`prelude`) contain instructions of an architecture: `mma.sync`, `ldmatrix`, `cp.async`, and `wgmma`
+//!   and TMA of `sm_90a`. No rule uses one that the target does not have. The simulator implements them. It completes
+//!   an asynchronous copy as late as allowed, or at once if threads run in descending order;
+//!   `tests/kernels/hopper_faults.rs` checks that a kernel with a missing wait does not give the right result.
 
 mod accumulate;
 #[cfg(feature = "driver")]

@@ -39,8 +39,8 @@ const REGISTERS: u8 = 0x2f;
 const FRAME: u8 = 0x11;
 
 /// The attribute of the section `.nv.info.NAME` that annotates instructions, as a list of pairs (kind, address). It is
-/// not documented. Observation with `ptxas` 12.9: the list begins with a pair of kind 1 for each instruction that
-/// spills, and there is no list if none does.
+/// not documented. Observation with `ptxas` 12.9: pairs of kind 1, one for each instruction that spills, are at the
+/// front of the list; there is no list if no instruction spills.
 const NOTES: u8 = 0x55;
 const SPILL: u32 = 1;
 
@@ -65,7 +65,7 @@ fn read(code: &[u8]) -> object::Result<BTreeMap<String, Resources>> {
     }
     for section in file.sections() {
         if let Some(name) = section.name()?.strip_prefix(".text.") {
-            // This is the number that the attribute `REGISTERS` of `.nv.info` has, which older compilers do not write.
+            // The attribute `REGISTERS` of `.nv.info` has the same number, but older compilers do not write it.
             let registers = section.elf_section_header().sh_info(end) >> 24;
             kernels.insert(name.to_owned(), Resources { registers, ..Resources::default() });
         }
