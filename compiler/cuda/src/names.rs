@@ -1,9 +1,9 @@
-//! Makes identifiers of the text: the names of the IR where C++ allows them, otherwise similar names.
+//! Makes C++ identifiers from the names of the IR.
 
 use rustc_hash::FxHashSet;
 
-/// Names that no variable may have: reserved words of C++, and names that CUDA, C++ compilers or the headers of the
-/// simulator predefine.
+/// Names that no variable may have: reserved words of C and C++, and names that CUDA, C++ compilers or the headers of
+/// the simulator predefine.
 const RESERVED: &[&str] = &[
     "alignas",
     "alignof",
@@ -115,7 +115,8 @@ const RESERVED: &[&str] = &[
     "HUGE_VAL",
 ];
 
-/// Functions that the text may call, without the suffix `f` of their variants for `float`: `exp` is also for `expf`.
+/// Functions of CUDA, whose names no variable may have. The variants for `float` with the suffix `f` are not listed:
+/// `exp` is also for `expf`.
 const FUNCTIONS: &[&str] = &[
     "atomicAdd",
     "atomicCAS",
@@ -183,7 +184,7 @@ impl Names {
     }
 }
 
-/// Whether a name is reserved or is a function that the text may call, for example `expf`.
+/// Whether a name is reserved or is a function of CUDA, for example `expf`.
 fn is_reserved(name: &str) -> bool {
     let is_function = |name: &str| FUNCTIONS.contains(&name);
     RESERVED.contains(&name) || is_function(name) || name.strip_suffix('f').is_some_and(is_function)

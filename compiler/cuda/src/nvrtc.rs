@@ -155,7 +155,8 @@ pub fn suffix(arch: u32) -> String {
 /// Compiles a text for an architecture, given by its number: 80 for `sm_80`, 90 for `sm_90a`. PTX is compiled for the
 /// virtual architecture, for example `compute_80`.
 ///
-/// The returned PTX has no zero byte at its end, which [`crate::device`] needs to load it. A cubin is loaded as it is.
+/// The returned PTX has no zero byte at its end. One must be added before [`crate::device`] loads it; a cubin is loaded
+/// as it is.
 ///
 /// # Errors
 /// If NVRTC is not found or lacks a function, if a call of it fails, if the text contains a zero byte, or if NVRTC

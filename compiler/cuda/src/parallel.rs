@@ -7,7 +7,7 @@
 //!   accesses of `out[i, 0] = x[i]; out[i, 1] = out[i, 0]` have `i` in common.
 //! - *By declaration*: the body of the loops is a block whose spatial axes determine them, and its other axes do not
 //!   use them. Every load from a buffer that the nest writes and does not allocate has the indices of a store to it,
-//!   and no index of such a store is loaded. `T.axis.spatial` guarantees that different spatial instances write
+//!   and no index of such a store contains a load. `T.axis.spatial` guarantees that different spatial instances write
 //!   different elements.
 
 use crate::injective::{Loop, determined};

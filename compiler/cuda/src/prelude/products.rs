@@ -125,8 +125,8 @@ fn c_name(factor: &str) -> &str {
     }
 }
 
-/// Returns a C++ lambda that decodes an element from its bits, for `rx_cpu_mma` and `rx_cpu_wgmma`. For `tf32`, which
-/// only `rx_cpu_wgmma` reads with it, it truncates a `float` to 10 fraction bits.
+/// Returns a C++ lambda that decodes an element from its bits, for `rx_cpu_mma` and `rx_cpu_wgmma`. The lambda for
+/// `tf32` is only for `rx_cpu_wgmma`: it truncates a `float` to 10 fraction bits.
 fn read(factor: &str) -> &'static str {
     match factor {
         "f16" => "[](unsigned x) { return rx_f16_to_float(rx_f16{(unsigned short)x}); }",

@@ -1,5 +1,4 @@
-//! Schedules functions and joins their kernels to a CUDA C source: the entry points [`module`], [`listing`] and
-//! [`schedule`].
+//! Schedules functions and joins their kernels to a CUDA C source.
 
 use super::Kernel;
 use super::text::{KernelText, Named};
@@ -89,8 +88,8 @@ pub fn schedule(func: &PrimFunc, target: &Target) -> Result<Scheduled, Unsupport
     Ok(Scheduled { function: result, texts, choices, helpers, sites: sites.list })
 }
 
-/// Prints functions for people: the same text as [`module`], but separately for each function, and with the error of
-/// each function that cannot be printed.
+/// Prints functions for people: for each function separately, its part of the text of [`module`], or the error if it
+/// cannot be printed.
 pub fn listing(funcs: &[&PrimFunc], target: &Target) -> Listing {
     let scheduled: Vec<_> = funcs.iter().map(|func| schedule(func, target)).collect();
     let named = funcs.iter().map(|func| Named::from(*func));
