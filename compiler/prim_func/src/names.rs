@@ -1,5 +1,5 @@
-//! Name resolution in prim_funcs: reports each name that is neither bound by an earlier statement nor known to the
-//! file, for example by an import.
+//! Name resolution in prim_funcs: reports names that are neither bound by an earlier statement nor known to the file,
+//! for example by an import.
 //!
 //! In TVM's parser, a binding is visible until its block ends. Here it is visible in all later statements, as in
 //! Python. The translation to loops (see [`reader`](crate::reader)) reports the uses after the block, except those in

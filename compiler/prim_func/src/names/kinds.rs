@@ -48,8 +48,8 @@ impl Kinds {
         }
     }
 
-    /// Records the loop variables, axes and buffers ([`BUFFERS`]) that a statement binds. A name that was recorded
-    /// before is removed instead, since it may now have another kind.
+    /// Records the scalar loop variables, the axes and the buffers ([`BUFFERS`]) that a statement binds. If a name is
+    /// already recorded, it is removed instead, since it may now have another kind.
     pub(super) fn bind(&mut self, cursor: Cursor<'_>, kind: &StatementKind) {
         let mut names = NameSet::default();
         if let StatementKind::Def { .. } = kind {

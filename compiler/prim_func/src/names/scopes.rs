@@ -12,8 +12,8 @@ use rx_syntax::segment::Statement;
 /// The names bound in open scopes, and those of scopes that ended.
 #[derive(Default)]
 pub(super) struct Scopes {
-    /// Each open binding with the least column of the statements that see it. It is a stack, since inner scopes have
-    /// larger columns.
+    /// The open bindings, except those of the header: the least column of the statements that see the name, and the
+    /// name. The columns never decrease, since inner scopes have larger columns.
     open: Vec<(u32, Name)>,
     names: NameSet,
     gone: NameSet,

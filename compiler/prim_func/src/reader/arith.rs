@@ -101,7 +101,7 @@ impl Reader<'_> {
         if let (Some(a), Some(b)) = (number(&a), number(&b)) {
             return Ok(Value::Bool(op.holds(a, b)));
         }
-        // In comparisons a Python number takes the dtype of the other operand (TVM
+        // A Python number that is compared with an expression of the IR takes its dtype (TVM
         // `tirx/script/parser/operation.py`).
         let (a, b) = match (a, b) {
             (Value::Expr(a), b) if is_number(&b) => {
@@ -159,7 +159,7 @@ impl Reader<'_> {
         Ok(Expr::Unary { op, value: Box::new(value) })
     }
 
-    /// Casts two operands to the dtype to which TVM promotes them. Most integer constants are converted directly.
+    /// Converts two operands to the dtype to which TVM promotes them. Most integer constants need no cast.
     pub(super) fn promoted(&mut self, at: At<'_>, a: Expr, b: Expr) -> Outcome<(Expr, Expr)> {
         match promote(a.dtype(), b.dtype()) {
             Some(dtype) => Ok((a.cast(dtype), b.cast(dtype))),

@@ -46,8 +46,8 @@ impl Reader<'_> {
             let value = &argument.value;
             let keyword = match argument.keyword {
                 Some(keyword) => at.cursor.text(keyword),
-                // In `T.alloc_buffer(shape, dtype, scope)` the third argument is the scope. `T.match_buffer` and
-                // `T.sblock_alloc_buffer` have no `byte_offset` before it.
+                // The scope is the third argument of `T.alloc_buffer(shape, dtype, scope)`. `T.match_buffer` (after its
+                // source) and `T.sblock_alloc_buffer` have no `byte_offset`, so it is the sixth there.
                 None if matches!(position, 2 | 5 | 6) && matches!(value.kind, ExprKind::String) => "scope",
                 None => ORDER.get(position).copied().unwrap_or_default(),
             };
