@@ -48,8 +48,7 @@ pub(super) struct Macros<'a> {
     open: Vec<Expansion>,
     /// The number of outermost scopes that are hidden.
     pub(super) floor: usize,
-    /// The number of statements in the macros expanded so far, at most [`MOST_STATEMENTS`]. A macro's statements count
-    /// again for each expansion.
+    /// The number of statements in the macros expanded so far. A macro's statements count again for each expansion.
     statements: usize,
     /// The number of expansions of each macro.
     counts: FxHashMap<Id, u32>,
@@ -68,7 +67,7 @@ struct Definition<'a> {
     /// The visible scopes: those before the index `scopes`, except those before `floor`.
     scopes: usize,
     floor: usize,
-    /// The macro's name if it is another item; the name of the macro that contains it if that one is another item.
+    /// The name of the other item that is the macro or contains it; `None` if the macro is in the function's text.
     outside: Option<Name>,
 }
 
@@ -152,7 +151,8 @@ impl<'a> Reader<'a> {
                 let known = self.file.macros.get(&name)?;
                 let outside = Some(name);
                 let (segments, hygienic) = (&*known.segments, known.hygienic);
-                // The outermost scope contains the function's symbols. It is kept but not visible to a hygienic macro.
+                // A hygienic macro does not see the outermost scope, which contains the function's symbols. The scope
+                // is kept for new symbols.
                 Some(Definition { segments, def: None, hygienic, scopes: 1, floor: 1, outside })
             }
         }

@@ -2,8 +2,8 @@
 //! `tvm_fill_fragment`, `tvm_load_matrix_sync`, `tvm_mma_sync`, `tvm_store_matrix_sync`; CUDA C++ Programming Guide,
 //! "Warp Matrix Functions").
 //!
-//! Each operation becomes a loop nest over the elements of the fragments' buffers. A warp performs it once, so if there
-//! is a loop over `threadIdx.x` with more than one thread, the first lane of each warp executes the nest:
+//! Each operation becomes a loop nest over the elements of the fragments' buffers. A warp performs it once, so in a
+//! loop over `threadIdx.x` with more than one thread, only every 32nd thread executes the nest:
 //!
 //! ```text
 //! T.tvm_mma_sync(C.data, 0, A.data, 0, B.data, 0, C.data, 0)
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! Requires constant fragment sizes of at most 256, buffers in a `wmma.*` scope, and usually dense matrices in memory.
-//! Guarantees the same results as the hardware operation up to the order of summation. The hardware's assignment of
-//! elements to registers is not observable, so elements keep the layout of the declared buffer.
+//! Guarantees the same results as the hardware operation up to rounding. The hardware's assignment of elements to
+//! registers is not observable, so elements keep the layout of the declared buffer.
 
 use super::statement::Step;
 use super::value::{Source, Value, View};
@@ -140,8 +140,8 @@ impl Reader<'_> {
         Ok(Shape { m, n, k })
     }
 
-    /// Returns the fragment with the given data and index, its operand role and its dtype. If the data is a box of a
-    /// buffer and the index is computed from an `elem_offset`, the fragment is that box.
+    /// Returns the fragment with the number `index` in the buffer of `data`, its operand role and its dtype. If `data`
+    /// is a box of a buffer and the text of `index` contains `.elem_offset`, the fragment is the box itself.
     fn fragment(
         &mut self,
         cursor: Cursor<'_>,
@@ -157,8 +157,8 @@ impl Reader<'_> {
         self.fragments.insert(root, shape);
         let (rows, columns) = shape.of(place);
         let dtype = view.dtype;
-        // For `C.elem_offset // C.strides[0] // 16 * …` the view determines the fragment, in any numbering of
-        // fragments.
+        // The index is for example `C.elem_offset // C.strides[0] // 16 * …`. However it numbers the fragments, it
+        // refers to the view.
         if matches!(view.source, Source::Region { .. }) && cursor.source(index.tokens).contains(".elem_offset") {
             let dims: Vec<Option<i64>> = view.shape.iter().rev().take(2).map(Expr::as_int).collect();
             return match dims[..] {
@@ -365,8 +365,8 @@ fn tile(whole: &Rc<View>, number: &Expr, (rows, columns): (i64, i64)) -> Option<
     Some(View { shape, dtype: whole.dtype, source: Source::Region { of: whole.clone(), mins } })
 }
 
-/// Returns the matrix at an offset in memory; `stride` is that of its first dim. Its shape is not known and set to
-/// zero, since its accesses do not use it.
+/// Returns the matrix at an offset in memory; `stride` is that of its first dim. Its shape is set to zero, since its
+/// accesses do not use it.
 fn flat(of: &Rc<View>, offset: Expr, stride: Expr, dtype: DType) -> View {
     let strides = Some(vec![stride, int(1, DType::INT32)]);
     let shape = vec![int(0, DType::INT32), int(0, DType::INT32)];

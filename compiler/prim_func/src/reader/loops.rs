@@ -50,8 +50,8 @@ impl Reader<'_> {
         self.noted(|reader| reader.scoped(read))
     }
 
-    /// Binds a loop's variable. A loop with a step iterates over the number of its values: the name is bound to
-    /// `start + var * step`.
+    /// Binds a loop's variable. A loop with a step becomes one that starts at 0 and has step 1, and the name is bound
+    /// to `start + var * step`.
     fn loop_variable(&mut self, cursor: Cursor<'_>, target: TokenRange, range: Range) -> (VarId, Expr, Expr, LoopKind) {
         let bound = cursor.name(target.start);
         let dtype = range.extent.dtype();

@@ -124,8 +124,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Makes a statement the current one. While a macro of another item is expanded, only `segment` changes;
-    /// `statement` remains that of the call.
+    /// Makes a statement the current one: sets its segment and its index. While a macro of another item is expanded,
+    /// the index remains that of the call.
     pub(super) fn stand_at(&mut self, node: &Node<'_>) {
         self.segment = node.segment;
         if self.macros.outside().is_none() {
@@ -221,9 +221,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads only the selected branch of a test in a macro whose value is known during translation, such as a test of
-    /// parameters; the other branches may be invalid for the passed arguments. Reading them would also make a recursive
-    /// macro such as `if depth > 0: visit(depth - 1)` endless.
+    /// Reads only the selected branch of a test in a macro that is a Python bool, such as a comparison of parameters;
+    /// the other branches may be invalid for the passed arguments. Reading them would also make a recursive macro such
+    /// as `if depth > 0: visit(depth - 1)` endless.
     fn chosen(&mut self, node: &Node<'_>, test: &Tree, branches: &[Node<'_>], holds: bool) -> Outcome<Stmt> {
         if holds {
             return self.body(node.cursor.at(test.tokens), &node.children);
@@ -390,7 +390,8 @@ fn evaluated(value: Expr) -> Stmt {
     }
 }
 
-/// Wraps a body in a block that owns the allocated buffers; returns the body unchanged if there are none.
+/// Wraps a body in a block that owns the allocated buffers; a function's explicit `root` block gets them itself.
+/// Returns the body unchanged if there are none.
 fn block_of(label: Name, allocations: Vec<BufferId>, body: Stmt) -> Stmt {
     match (allocations.is_empty(), body) {
         (true, body) => body,
