@@ -64,14 +64,15 @@ fn is_written(param: &PrimParam) -> bool {
 struct Body {
     /// Handles opened by `A = T.match_buffer(a, …)`: from the handle's name to the buffer's name, shape and dtype.
     matched: NameMap<(Name, Vec<Dim>, DType)>,
-    /// Names passed as `data` to a `T.decl_buffer` or `T.Buffer`, such as handles: from that name to the buffer's name.
+    /// Buffers `A = T.decl_buffer(…, data=a)` or `A = T.Buffer(…, data=a)`: from the name `a`, such as a handle, to the
+    /// buffer's name.
     opened: NameMap<Name>,
     /// Names that may be written if they are names of buffers, for example `A` in the store `A[i] = x` or in
-    /// `T.writes(A[i])`. Names that are used without an index, such as `A` in `f(A)` or the loop variable `i` in
+    /// `T.writes(A[i])`. Most names that are used without an index, such as `A` in `f(A)` or the loop variable `i` in
     /// `A[i]`, are included, whether they are buffers or not.
     written: NameMap<()>,
-    /// Names that may be read if they are names of buffers, for example `A` in the load `A[i]`, in `T.reads(A[i])` or
-    /// in `T.writes(A[i])`, and names that are used without an index, as for `written`.
+    /// Names that may be read if they are names of buffers, for example `A` in the load `A[i]` or in
+    /// `T.reads(A[i])`, and names that are used without an index, as for `written`.
     read: NameMap<()>,
     /// Names that are called like functions. Some of them are macros.
     called: Vec<Name>,

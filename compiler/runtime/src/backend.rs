@@ -59,8 +59,7 @@ pub trait Backend: Sized {
         &DefaultTargetInfo
     }
 
-    /// Returns messages for the user about the last build, one sentence each: the kernels that run in a slower way than
-    /// intended.
+    /// Returns messages for the user about the build, one sentence each: for example, that a kernel is interpreted.
     fn remarks(&self) -> &[String] {
         &[]
     }

@@ -9,8 +9,8 @@ use rx_tensor::{Scalar, Tensor};
 /// Creates the tensor of a constant whose elements are in the program's text.
 ///
 /// # Errors
-/// If the constant is in the metadata section, which the reader of the text must decode and pass to the executor; or if
-/// memory is exhausted.
+/// For example, if the constant is in the metadata section, which the reader of the text must decode and pass to the
+/// executor, or if memory is exhausted.
 pub(crate) fn written(constant: &Constant) -> Result<Tensor, RunError> {
     match constant {
         Constant::Scalar(literal, dtype) => Tensor::from_scalar(*dtype, number(literal)).map_err(tensor_error),

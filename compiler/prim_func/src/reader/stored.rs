@@ -70,7 +70,7 @@ impl Reader<'_> {
 }
 
 /// Returns the constant value of an expression that consists of a literal, signs and casts. `None` if a cast converts a
-/// float to an integer, or an integer to a dtype that cannot represent it.
+/// float to an integer, or an integer to an integer dtype that cannot represent it.
 fn constant_of(expr: &Expr) -> Option<Constant> {
     match expr {
         // A `uint64` literal is stored as the `int64` with the same bits.

@@ -1,8 +1,7 @@
 //! The trace of a prim_func: a list of events in source order with their places, the input of the kernel checks.
 //!
-//! The reader that builds loops for lowering also records the trace. After a statement that it cannot read it
-//! continues with the next. Such a statement becomes [`Event::Unread`] with its names, and checks make no claim about
-//! these names.
+//! The reader that builds loops for lowering also records the trace. In a trace, it continues after a statement that it
+//! cannot read. Such a statement becomes [`Event::Unread`] with its names, and checks make no claim about these names.
 //!
 //! ```text
 //! for i in range(4):        Open, Loop i in 0..4, Open
@@ -23,8 +22,9 @@ use rx_syntax::{At, Cursor, Segment, TokenKind};
 use rx_tir::{BufferId, Expr, Iter, LoopKind, PrimFunc, VarId};
 use std::sync::Arc;
 
-/// The limit on the total number of nodes in the values of names and loads and in the declared regions of a function.
-/// Real kernels have thousands. Bindings that use earlier ones repeatedly can make the number exponential.
+/// In a trace, the limit on the number of expression nodes in a function: those of the value of a name at each of its
+/// uses, those of each load, and those of the declared regions. Real kernels have thousands. Bindings that use earlier
+/// ones repeatedly can make the number exponential.
 const LARGEST: usize = 1 << 19;
 
 /// A step of a function. The effect of most events ends with the [`Event::Close`] of the innermost open
@@ -264,7 +264,7 @@ impl Reader<'_> {
     }
 
     /// Records an access of a view's element. `store` is `None` for a load; for a store it contains the value if it
-    /// could be read.
+    /// is known.
     pub(super) fn note_access(
         &mut self,
         at: At<'_>,

@@ -96,8 +96,8 @@ impl View {
         View { shape: declared.shape.clone(), dtype: declared.dtype, source: Source::Buffer(buffer) }
     }
 
-    /// Returns the number of elements before its first element (`A.elem_offset`): 0 for a buffer, the offset in the
-    /// other view's memory for a view that reshapes, and [`View::position`] of the first element for a box.
+    /// Returns `A.elem_offset` in elements: 0 for a buffer, the offset in the other view's memory for a
+    /// [`Source::Flat`], and the [`View::position`] of the first element for a box.
     pub(super) fn offset(&self) -> Expr {
         match &self.source {
             Source::Buffer(_) => Expr::int(0),
