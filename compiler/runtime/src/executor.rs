@@ -213,8 +213,8 @@ impl<B: Backend> Executor<B> {
     /// Downloads a result from the device.
     ///
     /// # Errors
-    /// If the device has failed, the value contains a tuple that is too large to be walked, or there is not enough host
-    /// memory.
+    /// For example, if the device has failed, the value contains a tuple that is too large to be walked, or there is
+    /// not enough host memory.
     pub fn download(&mut self, value: &Value<B::Memory>) -> Result<Output, RunError> {
         // No storages are needed: the memory plan never puts returned tensors into a frame's storage.
         self.download_value(value, &Vec::new())

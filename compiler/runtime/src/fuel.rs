@@ -2,14 +2,14 @@
 
 use crate::error::RunError;
 
-/// The limits of a run. The default is unlimited, so a program that does not terminate runs forever.
+/// The limits of a run. The default is unlimited, so a run may never end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// The maximal number of loop iterations plus executed instructions. Iterations of compiled code are counted before
     /// it runs if its arguments determine their number.
     pub iterations: Option<u64>,
     /// The maximal size in bytes of all results of kernels and host functions together. In the interpreter and on the
-    /// CPU, the intermediate buffers of each kernel run have a separate limit: the number of bytes that are left.
+    /// CPU, the intermediate buffers of a kernel run may use as many bytes as are left, but do not reduce them.
     pub bytes: Option<u64>,
 }
 

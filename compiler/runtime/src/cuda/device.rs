@@ -100,7 +100,7 @@ impl Backend for Cuda {
     fn build(&mut self, program: &Program, progress: &mut dyn FnMut(Stage)) -> Result<(), BuildError> {
         let (source, functions) = source(program, &self.target)?;
         let total = functions.funcs.len();
-        // The compiler's progress is in parts of several kernels with about equal cost; convert it to kernels.
+        // The compiler counts parts of one or more kernels; convert the numbers to kernels.
         let mut reported = |done: usize, of: usize| progress(Stage { done: total * done / of.max(1), total });
         let images = (self.compile)(&source, self.device.arch(), &mut reported)
             .map_err(|error| not_built(DeviceError::from(error)))?;

@@ -1,10 +1,10 @@
 //! Calls between procedures, on an explicit stack instead of the native one, so that recursion cannot overflow the
 //! native stack.
 //!
-//! A call whose result is the caller's result is a *tail call*: the caller's activation is removed before the callee's
-//! is created. A loop that is written as recursion (TVM's importers translate `WHILE` this way) therefore needs the
-//! memory of one iteration only. The other callers stay suspended in memory; a call fails if they hold too much of it
-//! ([`suspended`](super::suspended)).
+//! A call whose result is the caller's result is a *tail call*, unless the caller's result is to be cached: the
+//! caller's activation is removed before the callee's is created. A loop that is written as recursion (TVM's importers
+//! translate `WHILE` this way) therefore needs the memory of one iteration only. The other callers stay suspended in
+//! memory; a call fails if they hold too much of it ([`suspended`](super::suspended)).
 
 use super::suspended::{Held, SuspendedMemory};
 use super::{Executor, Frame, Watch};

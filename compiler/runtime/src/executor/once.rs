@@ -35,8 +35,8 @@ impl<M> Cached<M> {
     }
 }
 
-/// Whether the value's memory remains unchanged and is not reused while the value is held. Closures and tuples that are
-/// too large to be walked count as not lasting.
+/// Whether the value's memory remains unchanged and is not reused while the value is held. Closures count as not
+/// lasting, and so do tuples that are too large to be walked.
 fn is_lasting<M>(value: &Value<M>) -> bool {
     match value {
         Value::Tensor(tensor) => matches!(tensor.place, Place::Shared(_)),

@@ -7,7 +7,7 @@ use crate::error::RunError;
 use rx_base::Name;
 use std::fs::read_to_string;
 
-/// The depth of calls from which on the available memory is queried.
+/// The depth of calls from which on the bound applies.
 const MANY: usize = 1000;
 
 /// The maximal size in bytes of the registers of suspended calls. It ends infinite recursion within seconds.
@@ -65,7 +65,7 @@ impl SuspendedMemory {
 }
 
 /// Returns the bytes of memory that the process can still allocate: the machine's available memory, limited by the
-/// process's cgroup.
+/// container's cgroup.
 fn available() -> u64 {
     let number = |path: &str| read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let group = |limit: &str, used: &str| Some(number(limit)?.saturating_sub(number(used)?));

@@ -59,8 +59,7 @@ fn by_score(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).unwrap_or(Ordering::Equal)
 }
 
-/// Returns the integer argument `at`, checked to be a column from which a row of `width` elements has at least `count`
-/// elements.
+/// Returns the integer argument `at`: the first of `count` columns, which must all be within a row of `width` elements.
 fn column(arguments: &Arguments, at: usize, width: usize, count: usize) -> Result<usize, String> {
     let column = arguments.int(at).and_then(|column| usize::try_from(column).ok());
     column.filter(|column| column + count <= width).ok_or_else(|| format!("argument {at} is outside of a row"))
@@ -114,7 +113,8 @@ pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> 
 
 /// The attributes of `vision.non_max_suppression`.
 struct Suppression {
-    /// The maximum number of selected boxes. Greedy NMS has no limit if it is not positive, soft NMS if it is negative.
+    /// The maximum number of selected boxes per batch. Greedy NMS has no limit if it is not positive, soft NMS if it is
+    /// negative.
     max_output: i64,
     iou: f64,
     /// Whether boxes of different classes suppress each other.
