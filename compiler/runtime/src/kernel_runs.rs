@@ -6,10 +6,12 @@ use rx_lower::{Instruction, Operation, ProcedureId, Program};
 const MAX_DEPTH: usize = 256;
 
 /// Returns how many kernels one run of the program's entry executes, not counting those of calls that are lowered at
-/// run time. With `again`, the program ran before, so results of `once` procedures may be cached. Returns `None` if the
-/// number may depend on values: branches with different counts, calls of function values, recursion, with `again` calls
-/// of `once` procedures that run kernels; also, for example, if calls are nested 256 deep. For example, an `if` whose
-/// branches both run two kernels is counted; one whose branches run two and three kernels is not.
+/// run time. With `again`, the program ran before, so results of `once` procedures may be cached.
+///
+/// Returns `None` if the number may depend on values: for branches with different counts, calls of function values,
+/// recursion, and, with `again`, `once` procedures that run kernels. Returns `None` also, for example, if calls are
+/// nested 256 deep. An `if` whose branches both run two kernels is counted; one whose branches run two and three
+/// kernels is not.
 pub fn kernel_runs(program: &Program, again: bool) -> Option<u64> {
     Count { program, again, known: vec![None; program.procedures.len()] }.procedure(ProcedureId(0), 0)
 }

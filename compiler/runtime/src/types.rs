@@ -58,8 +58,7 @@ fn evaluate_atom(atom: &Atom, symbols: &Symbols) -> Option<i64> {
     }
 }
 
-/// Evaluates `function(a, b)`, where `function` is the name that `rx-analysis` gives to an operation that dims
-/// represent as opaque.
+/// Evaluates `function(a, b)`, where `function` is the name of an opaque term of a dim.
 fn evaluate_binary(function: &str, a: i64, b: i64) -> Option<i64> {
     Some(match function {
         "<" => i64::from(a < b),

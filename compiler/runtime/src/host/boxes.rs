@@ -127,7 +127,7 @@ struct Suppression {
     threshold: f64,
 }
 
-/// A box that takes part in the suppression: its row, and its row index in the input (`None` once it is suppressed).
+/// A box that takes part in the suppression: its row, and its row index in the batch (`None` once it is rejected).
 #[derive(Clone)]
 struct Candidate {
     row: Vec<f64>,
@@ -185,7 +185,8 @@ impl Suppression {
 
     /// Runs soft NMS: repeatedly selects the best remaining candidate above the threshold, suppresses the others whose
     /// IoU with it is at least `iou`, and reduces the scores of those that overlap it less. These are suppressed, too,
-    /// if their scores fall to the threshold or below. Moves the selected boxes to the front and returns their number.
+    /// if their scores fall to the threshold or below. Boxes of other classes do not change, unless
+    /// [`Suppression::force`]. Moves the selected boxes to the front and returns their number.
     fn soft(&self, candidates: &mut [Candidate], dtype: DType) -> usize {
         let mut kept = 0;
         while kept < candidates.len() && (self.max_output < 0 || (kept as i64) < self.max_output) {
@@ -279,8 +280,8 @@ pub(super) fn non_max_suppression(arguments: &Arguments) -> Result<Output, Strin
 type Kept = (usize, usize, f64);
 
 /// Computes `vision.all_class_non_max_suppression(boxes, scores, max_output_boxes_per_class, iou_threshold,
-/// score_threshold, output_format)`: greedy NMS for each class separately, as ONNX's `NonMaxSuppression`. Outputs are
-/// padded with 0 after the selected boxes.
+/// score_threshold, output_format)`: greedy NMS for each class separately. Outputs are padded with 0 after the selected
+/// boxes.
 pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Output, String> {
     let (boxes, scores) = (Rows::of(arguments.tensor(0)?)?, Rows::of(arguments.tensor(1)?)?);
     let (batches, classes, count) = (scores.batch, scores.rows, scores.width);

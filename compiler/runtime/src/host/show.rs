@@ -1,5 +1,4 @@
-//! Values as Python prints them. Arrays are formatted as NumPy's `str` formats them (NumPy `_core/arrayprint.py`, with
-//! default options).
+//! Values about as Python prints them. Arrays follow NumPy's `str` (NumPy `_core/arrayprint.py`, with default options).
 
 use super::format::exponent;
 use crate::value::Output;
@@ -167,8 +166,9 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    /// Formats the subarray at offset `start` below the first `axis` axes. Each line but the first begins with
-    /// `indent`. Lines have at most `width` characters, unless a single element is longer.
+    /// Formats the subarray that begins at offset `start` and has the axes from `axis` on. Each line but the first
+    /// begins with `indent`, unless it is empty. Lines have at most `width` characters, unless a single element is
+    /// longer.
     fn text(&self, axis: usize, start: usize, indent: &str, width: usize) -> String {
         let Some((extent, inner)) = self.shape.get(axis..).and_then(<[i64]>::split_first) else {
             return self.words.get(&start).cloned().unwrap_or_default();

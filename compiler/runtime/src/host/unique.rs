@@ -6,8 +6,8 @@ use rx_base::DType;
 use rx_tensor::{Scalar, Tensor};
 use std::cmp::Ordering;
 
-/// Computes `nonzero(x)`: the row-major indices of the nonzero elements, with shape `(rank, count)`. A scalar is
-/// treated as a tensor of shape `(1,)`.
+/// Computes `nonzero(x)`: the indices of the nonzero elements, in row-major order, with shape `(rank, count)`. A
+/// scalar is treated as a tensor of shape `(1,)`.
 pub(super) fn nonzero(arguments: &Arguments) -> Result<Output, String> {
     let x = arguments.tensor(0)?;
     let shape: &[i64] = if x.shape().is_empty() { &[1] } else { x.shape() };
