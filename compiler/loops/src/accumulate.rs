@@ -1,5 +1,4 @@
-//! Perfect loop nests around one block, and the reductions in them. Most patterns of this crate are matched on a
-//! [`Nest`].
+//! Perfect loop nests, and the reductions in them. Most patterns of this crate are matched on a [`Nest`].
 
 use crate::roles::Declined;
 use crate::simplify::replace_var;
@@ -192,8 +191,8 @@ impl Nest {
         let value = match () {
             () if accumulator(left) => right,
             () if commutes && accumulator(right) && !right.dtype().is_float() => left,
-            // Float addition and multiplication are commutative to the bit. Minimum and maximum are not: the result
-            // with a NaN depends on the order of the operands.
+            // Float addition and multiplication are commutative. Minimum and maximum are not: the result with a NaN
+            // depends on the order of the operands.
             () if matches!(op, BinaryOp::Add | BinaryOp::Mul) && accumulator(right) => left,
             () => return None,
         };

@@ -31,9 +31,8 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Returns the address of `buffer[indices]` over loops from 0 whose extents depend on the function's scalars.
-    /// Returns `None` if the address is not affine, if its base or a stride cannot be expressed over variables, or if
-    /// an index contains a bounds check or a load.
+    /// Returns the address of `buffer[indices]` over loops from 0. Returns `None` if the address is not affine, if its
+    /// base or a stride cannot be expressed over variables, or if an index contains a bounds check or a load.
     pub fn of(func: &PrimFunc, loops: &[Loop], buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let mut scope = Scope::new(func);
         for inner in loops {
@@ -62,9 +61,10 @@ impl Affine {
         Some(Affine { buffer, base, strides, opaque: Vec::new() })
     }
 
-    /// Returns the address of `buffer[indices]`, with the non-affine indices as opaque terms. For example, `A[C[i], j]`
-    /// has the opaque term `C[i]` and the stride `j: 1`. Returns `None` if the stride of an opaque term cannot be
-    /// expressed over variables, or if the arithmetic overflows.
+    /// Returns the address of `buffer[indices]`. The loops must have been entered in `scope`. Indices that are not
+    /// affine, or that contain a bounds check or a load, become opaque terms. For example, `A[C[i], j]` has the opaque
+    /// term `C[i]` and the stride `j: 1`. Returns `None` if the stride of an opaque term cannot be expressed over
+    /// variables, or if the sum of the other terms overflows.
     pub fn with_opaque(
         scope: &mut Scope,
         func: &PrimFunc,
@@ -146,9 +146,8 @@ impl Affine {
         Ok(Affine { opaque: opaque.collect::<Result<_, E>>()?, ..self.clone() })
     }
 
-    /// Whether the access can be vectorized along the loop: the loop has stride 1 and is in no opaque index, and each
-    /// vector that starts at a multiple of the vector width along the loop has an address that is a multiple of it. The
-    /// width is the number of `multiples`.
+    /// Whether the access can be vectorized along the loop: the loop has stride 1 and is in no opaque index, and the
+    /// base and all other strides are proved to be multiples of the vector width, which is the number of `multiples`.
     pub fn is_vector(&self, along: VarId, multiples: &Multiples) -> bool {
         self.alignment(along).is_some_and(|mut all| all.all(|dim| multiples.has(dim)))
     }

@@ -18,8 +18,8 @@ impl Scope {
     }
 
     /// Converts as [`Scope::dim`] does, but only expressions of integer dtypes. Arithmetic of unsigned dtypes, which
-    /// wraps around, becomes an opaque atom. Returns `None` for other dtypes, for casts from them, and for `uint64`
-    /// constants above `i64::MAX`.
+    /// wraps around, becomes an opaque atom. Returns `None` for other dtypes, for `uint64` constants above
+    /// `i64::MAX`, and for casts from either.
     pub(crate) fn integer(&mut self, expr: &Expr) -> Option<Dim> {
         let dtype = expr.dtype();
         if !dtype.is_int() {

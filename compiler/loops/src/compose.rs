@@ -30,8 +30,8 @@ use rx_tir::stmt::{IterKind, Stmt};
 /// `products` under a condition, both factors are 0 if the condition is false. Returns `None` if one of the nests has
 /// another form.
 ///
-/// The conditions that a factor had before stay on that factor alone. So `0 * Inf` is still NaN, as in a padded
-/// convolution.
+/// A condition that a factor already has stays on that factor alone. So `0 * Inf` is still NaN where it is false, as in
+/// a padded convolution.
 pub fn composed(first: &Nest, second: &Nest) -> Option<(Nest, BufferId)> {
     let (inner, outer) = (sum(first)?, sum(second)?);
     let (condition, read) = match &outer.value {

@@ -24,7 +24,7 @@ pub struct FactorElement {
 
 impl FactorElement {
     /// Matches a factor as an element. Returns `None` if the factor is computed, also if it is a cast (see
-    /// [`without_casts`]), or if its address is not affine.
+    /// [`without_casts`]), or if its address is not affine even within one product of the batch.
     pub fn of(narrow: &Expr, found: &mut ProductNest, func: &PrimFunc) -> Option<FactorElement> {
         let (load, condition) = match narrow {
             Expr::Select { condition, then, otherwise } if is_zero(otherwise) => (&**then, Some(&**condition)),
@@ -73,8 +73,8 @@ pub struct GemmOperand<'f> {
     pub chunk: i64,
 }
 
-/// Orders the K loops so that the innermost one is contiguous in one of the factors, if there is such a loop: in the
-/// one with which more elements are loaded as vectors, and at a tie in the second one if it has such a loop.
+/// Moves a K loop that is contiguous in one of the factors innermost, if there is one. If each factor has such a loop,
+/// chooses the factor with which more elements are loaded as vectors, and at a tie the second one.
 pub fn choose_k_order(sums: &[(VarId, Expr)], [first, second]: [GemmOperand<'_>; 2]) -> Vec<(VarId, Expr)> {
     let with_last = |mut order: Vec<(VarId, Expr)>, factor: &GemmOperand<'_>| {
         if let Some(element) = factor.element

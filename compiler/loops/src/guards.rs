@@ -25,7 +25,7 @@ pub struct GuardCount {
 }
 
 /// Wraps every index of a load or store that is not proved to lie in `0..extent` in [`Expr::Checked`]. Indices that are
-/// already wrapped do not change.
+/// already wrapped are not wrapped again.
 pub fn guards(func: &PrimFunc) -> (PrimFunc, GuardCount) {
     let mut scope = Scope::new(func);
     let mut guarding = Guarding { func, count: GuardCount::default() };
