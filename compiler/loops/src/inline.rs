@@ -145,9 +145,9 @@ impl Producer {
         Some(inlined)
     }
 
-    /// Estimates whether a nest reads each element at most once for each load in its text. Every loop of more than one
-    /// iteration must occur in the indices. If several loops occur in one index, as for overlapping windows, there must
-    /// be no more iterations than elements.
+    /// Estimates whether each load of the buffer in a nest reads each element at most once. Every loop of more than one
+    /// iteration must occur in the load's indices. If several loops occur in one index, as for overlapping windows, the
+    /// nest must have no more iterations than the buffer has elements. Returns `false` if the statement is no nest.
     fn is_read_once(&self, stmt: &Stmt, func: &PrimFunc) -> bool {
         let Some(nest) = Nest::of(stmt, func) else { return false };
         let mut scope = Scope::new(func);

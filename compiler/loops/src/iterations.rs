@@ -4,14 +4,14 @@ use rx_tir::{Expr, Param, PrimFunc, Stmt, VarId, evaluate_index};
 
 /// The number of loop iterations that a function executes, as an expression over its scalars and symbols.
 ///
-/// A loop whose extent is only known during the run (see [`is_host_computable`]), and each `while`, counts as one
-/// iteration here. While it runs, the CPU back end counts all iterations of such a loop, each with the loops inside it
-/// ([`constant_iterations`]); its total is thus too large by the iteration that is counted here.
+/// A loop whose extent is only known during the run (see [`is_host_computable`]), and each `while`, counts here as if
+/// it had one iteration. During the run, the CPU back end counts all its iterations, with the loops inside them, so its
+/// total is too large by the iteration that is counted here.
 #[derive(Clone, Debug)]
 pub struct IterationCount(Tally);
 
 /// A constant number of iterations, and the loops whose extents are symbolic, each with the tally of one of its
-/// iterations, which counts that iteration itself. This tally is multiplied by all constant extents around the loop.
+/// iterations: itself and the loops inside it. All numbers are multiplied by the constant extents of the loops around.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     constant: u64,

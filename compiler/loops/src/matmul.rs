@@ -166,8 +166,8 @@ fn free_chain(loops: &[(VarId, Dim)], target: &Affine, operand: &mut Operand, ma
     strided
 }
 
-/// Removes the outermost loops of a packed chain until one iteration of the outermost remaining loop fits into a tile,
-/// if its size is not constant, until at most two loops remain, or until one loop remains. The removed loops become
+/// Removes the outermost loops of a packed chain until one iteration of the outermost remaining loop fits into a tile
+/// or, if its size is not constant, until at most two loops remain. One loop always remains. The removed loops become
 /// loops around the product.
 fn trim(chain: &mut Chain, depth: &Dim) {
     let fits = |chain: &Chain| {
