@@ -18,7 +18,7 @@ pub struct FactorElement {
     /// The condition under which the element counts; none if it always does.
     pub condition: Option<Expr>,
     /// The address of the element. If it is affine only within one product of the batch, as in [`crate::phases`], the
-    /// batch loops are part of the base.
+    /// variables of batch loops count as constants.
     pub at: Affine,
 }
 

@@ -9,7 +9,7 @@
 //! for o, k:        out[o] += select((o + 1 - k) % 2 == 0, x[(o + 1 - k) // 2], 0) * w[k]
 //! ```
 //!
-//! becomes, with `o = 2 * q + p` and `k = first(p) + 2 * t`,
+//! becomes, with `o = 2 * q + p` and `k = first(p) + 2 * t`, where `first(p)` is the first tap of phase `p`,
 //!
 //! ```text
 //! for q, p, t:     out[2 * q + p] += x[q + (p + 1 - first(p)) // 2 - t] * w[first(p) + 2 * t]
@@ -309,8 +309,8 @@ fn in_range(nest: &Nest, func: &PrimFunc, factor: Expr) -> Expr {
     conditions.into_iter().fold(factor, where_it_holds)
 }
 
-/// Removes the selections between a value and 0 from the factor, also inside casts; appends the conditions of those
-/// selections to `conditions`.
+/// Removes the selections `select(condition, value, 0)` around the factor, also inside casts; appends their conditions
+/// to `conditions`.
 fn bare(factor: &Expr, conditions: &mut Vec<Expr>) -> Expr {
     match factor {
         Expr::Cast { dtype, value } => bare(value, conditions).cast(*dtype),

@@ -78,8 +78,8 @@ impl Scope {
         })
     }
 
-    /// Proves `dim >= 0` by replacing each variable, quotient, remainder, minimum, maximum and selection by its lower
-    /// or upper bound, one after the other.
+    /// Proves `dim >= 0` by replacing variables, quotients and remainders by their bounds, and minima, maxima and
+    /// selections by the values of their cases, one after the other.
     fn eliminate(&mut self, dim: &Dim, steps: &mut usize, depth: usize) -> bool {
         if dim.is_error() || *steps == 0 || self.work == 0 || depth == 0 || !self.burn() {
             return false;

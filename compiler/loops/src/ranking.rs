@@ -1,5 +1,5 @@
 //! *Ranking by counting*: nests that count, for each element of a row, the elements that precede it in sorted order.
-//! This is how argsort and top-k are defined as loops.
+//! This is how argsort and top-k are defined as loops. For example, for a row `x` of integers:
 //!
 //! ```text
 //! for i, j: ranks[i] += select(x[j] < x[i] or x[j] == x[i] and j < i, 1, 0)

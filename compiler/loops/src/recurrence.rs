@@ -164,7 +164,7 @@ impl Reader<'_> {
     }
 
     /// Returns `true` if the condition holds exactly at the loop's first value, `false` if it holds at all values but
-    /// the first, and `None` otherwise.
+    /// the first, and `None` if neither is recognized.
     fn is_first(&mut self, condition: &Expr, along: VarId) -> Option<bool> {
         let Expr::Compare { op, left, right } = condition else { return None };
         let (a, b) = (self.scope.integer(left)?, self.scope.integer(right)?);
@@ -272,10 +272,10 @@ fn is_var(index: &Expr, var: VarId) -> bool {
     }
 }
 
-/// Whether values may be combined in any grouping. Sums, products, minima, maxima, bitwise and logical operations of
-/// integers are associative, and sums of floats are treated as such up to rounding. Products of floats are not: in
-/// order, factors after a 0 cannot overflow, while grouped separately they may, and `0 * Inf` is NaN. Nor are the
-/// minimum and maximum of floats, where a number after a NaN replaces it.
+/// Whether values may be combined in any grouping. Sums, products, minima, maxima and bitwise operations of integers,
+/// and logical operations are associative, and sums of floats are treated as such up to rounding. Products of floats
+/// are not: in order, factors after a 0 cannot overflow, while grouped separately they may, and `0 * Inf` is NaN. Nor
+/// are the minimum and maximum of floats, where a number after a NaN replaces it.
 fn is_associative(combine: BinaryOp, dtype: DType) -> bool {
     match combine {
         BinaryOp::Add | BinaryOp::And | BinaryOp::Or => true,

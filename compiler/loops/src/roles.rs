@@ -1,4 +1,5 @@
-//! *Contraction roles*: classifies the loops of a sum of products as batch, M, N or K, by which accesses they occur in.
+//! *Contraction roles*: classifies the loops of a sum of products as batch, M, N or K, by whether they occur in the
+//! address of the result and in each factor.
 //!
 //! For example, in `C[b, i, j] += A[b, i, k] * B[b, k, j]` the loop `b` is batch, `i` is M, `j` is N and `k` is K.
 //! Convolutions and attention products have such roles as well. Requires loops whose extents do not depend on each
@@ -89,9 +90,9 @@ impl ProductNest {
         Affine::sum(&mut self.scope, func, &self.nest.loops, buffer, indices)
     }
 
-    /// Returns the affine address of the access within one product of the batch: batch loops may occur in any form, as
-    /// part of the base. Returns `None` if it is not affine in the other loops, for example for an index as in
-    /// [`ProductNest::affine`].
+    /// Returns the affine address of the access within one product of the batch, where the variables of batch loops
+    /// count as constants. Returns `None` if it is not affine in the other loops, for example if an index contains a
+    /// bounds check or a load.
     pub fn affine_in_batch(&mut self, func: &PrimFunc, buffer: BufferId, indices: &[Expr]) -> Option<Affine> {
         let is_batch = |var: VarId| self.product.loops.iter().any(|(one, _, role)| *one == var && *role == Role::Batch);
         let loops: Vec<Loop> = self.nest.loops.iter().filter(|one| !is_batch(one.var)).cloned().collect();
