@@ -17,11 +17,11 @@ const MAX_LET_ATOMS: usize = 64;
 
 /// The facts about integers at a position in a function.
 ///
-/// Integer expressions become [`Dim`]s in which each variable has a symbol. The symbol of a loop is the distance from
-/// the loop's start: for `i in range(2, n)`, `i` is `2 + symbol` and the symbol is in `0..n - 2`. So symbols are never
-/// negative, as [`Dim`] requires. A value that may be negative is an opaque atom. `int64` index arithmetic is assumed
-/// not to overflow. For other dtypes that is proved before a fact depends on it, except in a scope for checks
-/// ([`Scope::for_checks`]).
+/// Integer expressions become [`Dim`]s. The symbol of a loop is the distance from the loop's start: for
+/// `i in range(2, n)`, `i` is `2 + symbol` and the symbol is in `0..n - 2`. So symbols are never negative, as [`Dim`]
+/// requires. A variable without a known value or sign is an opaque atom. `int64` index arithmetic is assumed not to
+/// overflow. For other dtypes that is proved for the operands of comparisons, casts, divisions, remainders, minima and
+/// maxima, except in a scope for checks ([`Scope::for_checks`]).
 #[derive(Debug)]
 pub struct Scope {
     pub(crate) values: FxHashMap<VarId, Dim>,
@@ -191,9 +191,9 @@ impl Scope {
             self.values.insert(var, dim);
             return;
         }
-        // The value is evaluated once, and the buffers that it reads may change later, so the variable becomes an atom
-        // that is equal only to itself. So does a variable with a long value. Otherwise a chain of `let`s, each with
-        // two uses of the previous one, would grow exponentially.
+        // The value is evaluated once, and the buffers that it reads may change later, so the variable becomes a
+        // separate atom. So does a variable with a long value. Otherwise a chain of `let`s, each with two uses of the
+        // previous one, would grow exponentially.
         let itself = Dim::opaque(symbol_of(var), Vec::new());
         self.meanings.insert(symbol_of(var), Expr::Var { var, dtype });
         self.values.insert(var, itself.clone());
@@ -392,8 +392,7 @@ pub(crate) fn is_signed(dtype: DType) -> bool {
     dtype.code == rx_base::dtype::TypeCode::Int
 }
 
-/// Whether the dim is computed from variables only, without opaque expressions, so that it has the same value wherever
-/// they do.
+/// Whether the dim is computed from variables only, without opaque expressions.
 fn is_transparent(dim: &Dim) -> bool {
     dim.terms().iter().flat_map(|(product, _)| product).all(|(atom, _)| match atom {
         Atom::Symbol(_) => true,

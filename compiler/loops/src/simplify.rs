@@ -170,8 +170,8 @@ fn simplify_expr(scope: &mut Scope, expr: Expr) -> Expr {
     }
 }
 
-/// Folds the square root of a constant. The square root is correctly rounded on all targets, so the result is the same
-/// as at run time.
+/// Folds the square root of a `float32` or `float64` constant. The square root is correctly rounded on all targets, so
+/// the result is the same as at run time.
 fn square_root(value: f64, dtype: DType) -> Option<Expr> {
     let root = match dtype {
         DType::FLOAT32 => f64::from((value as f32).sqrt()),

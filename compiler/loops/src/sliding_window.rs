@@ -189,8 +189,8 @@ impl SlidingWindow {
     }
 
     /// Expresses `expr` by the position in place of the slide's axis and tap, for `outputs` neighbours along the axis.
-    /// Returns `None` if the value depends on the axis or tap in another way than by their position, if the axis and
-    /// the tap have different dtypes, or if neither an output nor a tap moves the position by 1.
+    /// Returns `None` if it is not proved that the value depends on the axis and tap by their position only, if they
+    /// have different dtypes, or if neither an output nor a tap moves the position by 1.
     pub fn shared(&mut self, func: &mut PrimFunc, expr: &Expr, slide: WindowIndex, outputs: i64) -> Option<Shared> {
         let extent = |loops: &[Loop], var: VarId| loops.iter().find(|one| one.var == var).map(|one| one.extent.clone());
         let (taps, axis_extent) = (extent(&self.taps, slide.tap)?.as_int()?, extent(&self.axes, slide.axis)?);

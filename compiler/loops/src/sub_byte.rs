@@ -85,7 +85,7 @@ fn held(dtype: DType) -> DType {
     }
 }
 
-/// Whether a function uses 4-bit dtypes, and the maximum nesting depth of its roundings to `float4_e2m1fn`.
+/// Whether a function uses 4-bit dtypes, and an upper bound of the nesting depth of its roundings to `float4_e2m1fn`.
 #[derive(Default)]
 struct Parts {
     has: bool,
@@ -93,7 +93,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// Analyzes an expression. Returns the nesting depth of its roundings to `float4_e2m1fn`.
+    /// Analyzes an expression. Returns an upper bound of the nesting depth of its roundings to `float4_e2m1fn`: casts
+    /// and calls that do not round count, too.
     fn look(&mut self, expr: &Expr) -> usize {
         let inner = expr.children().into_iter().map(|child| self.look(child)).max().unwrap_or(0);
         let kind = Kind::of(expr.dtype());

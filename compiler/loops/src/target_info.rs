@@ -11,9 +11,9 @@ pub trait TargetInfo {
         false
     }
 
-    /// Whether the device schedules `func`, a function of several reductions, as one kernel, so that its intermediate
-    /// results never reach device memory. The lowering fuses separate statements into such functions for it. For
-    /// example, a product, a softmax and a weighted sum become one attention kernel.
+    /// Whether one schedule of the device takes all of `func`, a function of several reductions, and keeps its
+    /// temporaries out of device memory. The lowering fuses separate statements into such functions for it. For
+    /// example, a product, a softmax and a weighted sum become attention.
     fn can_schedule_as_one_kernel(&self, _func: &PrimFunc) -> bool {
         false
     }

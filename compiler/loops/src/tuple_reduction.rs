@@ -28,7 +28,7 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, substitute};
 use rx_tir::stmt::{IterKind, Site, Stmt};
 
-/// The maximum number of parts whose result is always one of their inputs. All cases of such parts are enumerated.
+/// The maximum number of choices, minima and maxima in a tuple with a choice. All their cases are enumerated.
 const MOST_CHOSEN: usize = 3;
 
 /// One part (element) of a tuple reduction. Given the partial results `left` and `right` of all parts, `combined` of
@@ -63,8 +63,8 @@ impl Nest {
     /// form, or if no associative combiner of two partial results can be derived from them.
     ///
     /// Each element must either be combined with a value by an operation, or keep its value or take a new one,
-    /// depending on comparisons between the elements' old values and new ones. TVM instead matches such bodies against
-    /// its registered reducers (`src/s_tir/schedule/primitive/reduction.cc`).
+    /// depending on comparisons of the elements' old and new values. TVM instead matches such bodies against its
+    /// registered reducers (`src/s_tir/schedule/primitive/reduction.cc`).
     pub fn tuple_reduction(&self, func: &mut PrimFunc) -> Option<Vec<TupleElement>> {
         let reader = Reader { targets: self.targets(func)? };
         let values = reader.targets.iter().map(|target| func.var_expr(target.left)).collect();
