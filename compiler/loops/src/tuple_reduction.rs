@@ -273,11 +273,11 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
 
 /// Whether the combiner is associative, and idempotent where a part chooses a side.
 ///
-/// Every group of iterations of a choice starts from `init`, so `init` may be combined in several times, and must not
-/// replace a value that it is equal to: `(a ∘ b) ∘ a` must be `a ∘ b`. Commutative operations, such as a sum, are
-/// accepted: for floats they are associative except for rounding and NaN. Other operations are rejected. The result of
-/// a choice depends only on how the two sides of the parts compare. Three sides have at most three different values,
-/// and NaN if a condition tests for it, so all cases can be enumerated, together with the minima and maxima.
+/// Every group of iterations of a choice starts from `init`, so combining `init` in again must not change the result:
+/// `(a ∘ b) ∘ a` must be `a ∘ b`. Commutative operations, such as a sum, are accepted: for floats they are associative
+/// except for rounding and NaN. Other operations are rejected. The result of a choice depends only on how the two sides
+/// of the parts compare. Three sides have at most three different values, and NaN if a condition tests for it, so all
+/// cases can be enumerated, together with the minima and maxima.
 fn is_associative(parts: &[TupleElement]) -> bool {
     let is_operation = |part: &&TupleElement| part.operation.is_some();
     if !parts

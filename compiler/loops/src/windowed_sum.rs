@@ -26,8 +26,9 @@ const MOST_TAPS: i64 = 128;
 /// The sum `C[…] = Σ A[…] · B[…]` or `C[…] += Σ A[…] · B[…]` over the taps, for each value of the axes. Where a
 /// condition is false, `A` counts as 0 and is not loaded.
 ///
-/// All expressions are `int64` over the function's scalars. All elements that are read or written are proved to be in
-/// their buffers, except from [`crate::schedule_unguarded`]. All three buffers have the dtype `float32`.
+/// All expressions are `int64` over the function's scalars and symbols. All elements that are read or written are
+/// proved to be in their buffers, except from [`crate::schedule_unguarded`]. All three buffers have the dtype
+/// `float32`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowedSum {
     /// The axes of independent sums, outermost first. The last one has stride 1 in `C`, stride 0 or 1 in `B`, and
@@ -132,7 +133,7 @@ pub(crate) fn windowed_sum(nest: &Nest, func: &PrimFunc) -> Result<WindowedSum, 
     build().ok_or(Declined("requires strides over the function's scalars; found another stride"))
 }
 
-/// Matches an element of `float32`, or `select(condition, element, 0)` with a condition of affine comparisons.
+/// Matches an element of `float32`, or `select(condition, element, 0)` with a conjunction of affine inequalities.
 fn factor(expr: &Expr, nest: &Nest, scope: &mut Scope, func: &PrimFunc) -> Option<Factor> {
     let (element, dims) = match expr {
         Expr::Select { condition, then, otherwise } => {

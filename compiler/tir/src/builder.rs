@@ -1,5 +1,4 @@
-//! A builder of operator functions: parameters, temporaries, and blocks that compute one buffer from others. `rx-ops`
-//! defines its operators with it.
+//! A builder of operator functions: parameters, temporaries and blocks. `rx-ops` defines its operators with it.
 
 use crate::dim::of_dim;
 use crate::expr::{BinaryOp, CompareOp, Expr};

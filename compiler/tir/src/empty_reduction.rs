@@ -27,7 +27,8 @@ struct Loop {
 /// Initializes the reductions that may have no iterations. Before the loops of each, a statement stores the initial
 /// values under the condition that one of the reduction loops is empty. The loops are those of the largest perfect nest
 /// around the block without loops over threads. Reductions with constant positive extents do not change, and neither do
-/// those whose init, predicate or loop extents depend on the reduction loops, or whose init contains other statements.
+/// those whose init, predicate or loop extents depend on the reduction loops, or whose init is a sequence or another
+/// compound statement.
 pub fn begin_empty_reductions(func: &PrimFunc) -> PrimFunc {
     begin_empty_reductions_of(func, &|_| true)
 }
@@ -69,7 +70,7 @@ fn nest<'s>(mut stmt: &'s Stmt, loops: &mut Vec<Loop>) -> Option<&'s Block> {
 
 /// Builds the statement that initializes the block's elements if one of its reduction loops is empty. Returns `None` if
 /// the extents of the reduction loops are positive constants, if the init, the predicate or the extent of a loop
-/// depends on the reduction loops, or if the init contains other statements.
+/// depends on the reduction loops, or if the init is a sequence or another compound statement.
 fn begun(loops: &[Loop], block: &Block, func: &mut PrimFunc) -> Option<Stmt> {
     let reduced = block.iters.iter().filter(|iter| iter.kind == IterKind::Reduce);
     let reduced: Vec<&Expr> = reduced.map(|iter| &iter.binding).collect();
