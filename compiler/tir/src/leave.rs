@@ -55,8 +55,8 @@ const WHOLE: i64 = 2;
 ///
 /// # Errors
 /// If `break` or `return` exits a loop that is not sequential, if an exit crosses a block with axes, a predicate or an
-/// init, if `break` is outside of all loops, or `continue` is and statements follow it, or if statements follow a loop
-/// over threads with `return`.
+/// init, if `break` is outside of all loops, or `continue` is and statements follow it, or if anything is executed
+/// after a loop over threads with `return`.
 pub fn without_leaves(func: &PrimFunc, leaves: &Placeholders<Leave>) -> Outcome<PrimFunc> {
     let mut made = func.clone();
     let mut leaver = Leaver { func: &mut made, leaves, around: Vec::new(), function: None };

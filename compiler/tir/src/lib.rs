@@ -15,15 +15,14 @@
 //! - Variables and buffers are indices into the function's tables; each variable has one binder.
 //! - The symbols of extents are variables, and a function is correct for all their values.
 //! - A parameter that the body neither reads nor writes (`Param::Handle`, a `T.handle` without `T.match_buffer`) gets
-//!   no argument. `rx-lower` keeps the tensor of that parameter unchanged: for an output that is new memory, zeros, or
-//!   the argument that it shares memory with.
+//!   no argument. If it is an output, `rx-lower` returns zeros, or the argument that the output shares memory with.
 //! - Printing and reading back gives the same function, up to the names and numbering of variables and buffers, and
 //!   without index checks, layout permutations and source positions.
-//! - After `spmd`, no statement is a barrier or an all-reduce: a loop over all threads is between two barriers, and the
-//!   code outside of such loops is uniform, the same for all threads of a block. A body without barriers gets implied
-//!   ones, as in TVM, for shared buffers whose stores and loads have different or unknown strides. Each launch of a
-//!   function is one body of threads with its own memory. A block with axes has an axis for each enclosing loop whose
-//!   variable it uses, as TVMScript requires.
+//! - After `spmd`, no statement is a barrier or an all-reduce: the code between two barriers is a loop over all
+//!   threads, and the code outside of such loops is uniform, the same for all threads of a block. A body without
+//!   barriers gets implied ones, as in TVM, for shared buffers whose stores and loads have different or unknown
+//!   strides. Each launch of a function is one body of threads with its own memory. A block with axes has an axis for
+//!   each enclosing loop whose variable it uses, as TVMScript requires.
 //! - After `leave`, no statement exits an iteration, a loop or the function: the statements after an exit are under a
 //!   condition.
 //! - A buffer of the scope `Fragment` belongs to a warp. An operation of the whole warp on it is a nest over its

@@ -2,7 +2,7 @@
 //!
 //! The printed text reads back as the same function, up to the names and numbering of variables and buffers. For that,
 //! constants carry their dtypes wherever Python would give them another one, and names are made unique in their scopes.
-//! Index checks ([`Expr::Checked`]) and source positions are not printed.
+//! Index checks ([`Expr::Checked`]) and source positions are not printed, and a layout permutation only as a comment.
 
 mod expr;
 mod names;

@@ -46,7 +46,7 @@ impl Names {
     }
 }
 
-/// Replaces the characters of `wanted` that identifiers cannot contain by `_`, and puts a `_` before a leading digit.
+/// Replaces all characters of `wanted` but ASCII letters and digits by `_`, and puts a `_` before a leading digit.
 /// Returns `otherwise` if `wanted` is empty.
 pub(super) fn identifier(wanted: &str, otherwise: &str) -> String {
     let mut name: String =

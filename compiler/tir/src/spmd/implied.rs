@@ -11,7 +11,7 @@
 //! one after the other, threads 0 to 63 read too early here. Requires a body without collective operations. Guarantees,
 //! for each shared buffer whose stores and loads have different or unknown strides along a loop over threads, that a
 //! barrier is between a write and a read in a later statement, and between a read and a write in a later statement,
-//! also across the iterations of a loop.
+//! also across the iterations of a loop. Stores at one index in all threads do not count.
 
 use super::{Collective, Collectives, is_thread};
 use crate::dim::to_dim;
@@ -71,8 +71,8 @@ struct Moves {
 }
 
 impl Moves {
-    /// Whether a thread may read an element that another thread writes: there are stores and loads, and their strides
-    /// are not all known and the same.
+    /// Whether there are stores and loads, and their strides are not all known and the same. A thread may then read an
+    /// element that another thread writes.
     fn are_crossed(&self) -> bool {
         let mut all = self.stores.union(&self.loads);
         let is_alike = match (all.next(), all.next()) {
