@@ -12,16 +12,16 @@
 //! over all threads. The interpreter and the schedules work on this form, and the CUDA code has a barrier between the
 //! loops again.
 //!
-//! Uniform loops and conditions around barriers, and stores of uniform values to private buffers, are executed once per
-//! block. A private buffer that differs between threads and outlives a loop over threads becomes an array over the
-//! threads. If neither the address of a store to shared or global memory nor the branches around it depend on an axis,
-//! only the threads with index 0 along the axis execute it.
+//! Uniform loops and conditions around barriers, and stores to private buffers whose contents are uniform, are executed
+//! once per block. A private buffer that differs between threads and outlives a loop over threads becomes an array over
+//! the threads. If neither the address of a store to shared or global memory nor the control flow around it depends on
+//! an axis, only the threads with index 0 along the axis execute the store.
 //!
 //! Requires a constant number of threads, and uniform loops and conditions around barriers. Guarantees that no barriers
 //! and all-reduces are left.
 //!
-//! Reference: loop fission at barriers is from Stratton, Stone and Hwu, "MCUDA", 2008. The restrictions on threads are
-//! those of TVM's `thread_storage_sync` and `verify_gpu_code`.
+//! Reference: loop fission at barriers is from Stratton, Stone and Hwu, "MCUDA", 2008. TVM's `thread_storage_sync` and
+//! `verify_gpu_code` have similar restrictions on threads.
 
 mod all_reduce;
 mod implied;

@@ -92,7 +92,8 @@ fn scalar(tensor: &Tensor) -> Option<Literal> {
     (again.bytes() == tensor.bytes()).then_some(literal)
 }
 
-/// Returns the elements as literals, in row-major order; `None` if no literal represents one of them.
+/// Returns the elements as literals, in row-major order; `None` if one is a `uint64` above `i64::MAX`, which has no
+/// literal.
 pub fn literals(tensor: &Tensor) -> Option<Vec<Literal>> {
     let one = |at| match (tensor.get(at)?, tensor.dtype()) {
         (Scalar::Int(value), DType::BOOL) => Some(Literal::Bool(value != 0)),

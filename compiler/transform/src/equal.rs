@@ -205,7 +205,8 @@ fn nameless_blocks(stmt: &Stmt) -> Stmt {
 struct Numbering<'a> {
     globals: &'a NameMap<Name>,
     variables: NameMap<Name>,
-    /// The number of bindings so far. It exceeds the number of variables if both branches of an `if` bind a name.
+    /// The number of parameters and bindings so far. It exceeds the number of names in `variables` if a name is bound
+    /// twice, for example in both branches of an `if`.
     defined: usize,
     symbols: NameMap<Name>,
     constants: &'a Constants,
@@ -221,8 +222,8 @@ impl<'a> Numbering<'a> {
         Numbering { globals, variables, defined: 0, symbols, constants, numbers: HashMap::new(), data: Vec::new() }
     }
 
-    /// Numbers a constant, and drops its type and the types of expressions that have it, or a tuple with it, as an
-    /// operand. The types are dropped because they cannot be inferred where the constant's data is unknown.
+    /// Numbers a constant of the metadata section and drops its type. Also drops the type of an expression with such an
+    /// operand, or with a tuple of one. The types cannot be inferred where the constant's data is unknown.
     fn constant(&mut self, expr: &mut Expr) {
         if let ExprKind::Metadata { key, index } = &mut expr.kind {
             let next = self.data.len();

@@ -45,7 +45,7 @@ pub(super) fn each(
     try_map_children(body, &mut |child| each(child, collectives, made))
 }
 
-/// Whether a statement is one launch: a loop over threads or blocks, or a block that allocates buffers for one.
+/// Whether a statement is one launch: a loop with a thread binding, or a block that only allocates buffers for one.
 fn is_launch(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::For { kind, .. } => matches!(kind, LoopKind::ThreadBinding(_)),

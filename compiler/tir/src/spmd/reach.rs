@@ -24,8 +24,8 @@ struct Loop {
     kind: LoopKind,
 }
 
-/// Adds an axis to each block with axes for each loop, between it and the next enclosing block with axes, whose
-/// variable its init or body uses. Returns the new body.
+/// For each block with axes, adds an axis for each enclosing loop whose variable its init or body uses, up to the next
+/// enclosing block with axes. Returns the new body.
 pub(super) fn with_axes_for_loops(func: &mut PrimFunc, body: &Stmt) -> Stmt {
     Reach { func, loops: Vec::new() }.stmt(body)
 }

@@ -318,8 +318,8 @@ impl Splitter<'_> {
 
     /// Rewrites a statement of per-thread code and removes its loops over threads. If neither the indices of a store to
     /// shared or global memory nor the control flow around it depends on an axis, only the threads with index 0 along
-    /// that axis store. For example, with axes x and y, only threads with `ty == 0` execute an unconditional store to
-    /// `S[tx]`.
+    /// that axis execute it. For example, with axes x and y, only threads with `ty == 0` execute an unconditional store
+    /// to `S[tx]`.
     ///
     /// Control flow includes conditions, the bounds of loops, the predicates of blocks, and loops over threads with
     /// fewer iterations than their axis has threads. `control` is the set of axes on which the control flow around the
@@ -436,9 +436,9 @@ impl Splitter<'_> {
         Ok(named.into_iter().rev().fold(made, around))
     }
 
-    /// Joins the pieces to one statement. Adjacent per-thread pieces become one loop over threads, unless a barrier is
-    /// between them, or a piece reads shared or global memory that an earlier piece of the loop writes, or writes
-    /// memory that one reads or writes. There the loop is split.
+    /// Joins the pieces to one statement. Adjacent per-thread pieces become one loop over threads. It is split at a
+    /// barrier, and before a piece that accesses the same shared or global buffer as an earlier piece of the loop if
+    /// one of the two writes it.
     fn assembled(&mut self, parts: Vec<Part>) -> Stmt {
         let mut made = Vec::new();
         let mut group: Vec<Stmt> = Vec::new();
@@ -492,7 +492,8 @@ impl Splitter<'_> {
     }
 }
 
-/// Joins statements in order. A `let` binds its variable for all statements after it, so they are moved into its body.
+/// Joins statements in order. In TVMScript, a `let` binds its variable for all statements after it, so they are moved
+/// into its body.
 fn in_order(statements: Vec<Stmt>) -> Stmt {
     let mut flat = match Stmt::seq(statements) {
         Stmt::Seq(flat) => flat,

@@ -22,7 +22,8 @@ pub struct Varying {
 
 impl Varying {
     /// Analyzes statements of a function. A private buffer differs along an axis if a stored value or index does, or if
-    /// only some threads execute the store. The result of an all-reduce is treated as different along all axes.
+    /// only some threads execute the store. One that receives the result of an all-reduce counts as different along all
+    /// axes.
     pub fn of(func: &PrimFunc, statements: &[Stmt], axes: &[Axis], collectives: &Collectives) -> Varying {
         let mut vars = FxHashMap::default();
         let mut all = 0;
