@@ -2,7 +2,8 @@
 //!
 //! A [`pass::Pass`] is a function from module to module. If TVM has the pass, it has TVM's name and takes the arguments
 //! of TVM's Python constructor, as JSON. Each pass is one module in `passes`, except that `decompose` holds three;
-//! [`pass::ALL`] lists all passes. This crate does not parse text: `rx-db` builds the modules (`Workspace::module`).
+//! [`pass::ALL`] lists all passes. This crate does not parse TVMScript: `rx-db` builds the modules
+//! (`Workspace::module`).
 //!
 //! - [`make`] builds operator calls, with types from the operators' inference rules. [`names`] generates unused names.
 //!   [`emit`] inserts new bindings before the binding that needs them. [`substitute`] replaces names, values and dims.

@@ -106,7 +106,7 @@ pub fn each_function(
 /// (`rx_driver::evaluate`).
 ///
 /// # Errors
-/// A message why there is no value: the run failed, or took too long.
+/// A message why there is no value, for example that the run failed or took too long.
 pub type Evaluate = fn(&Module, Name, &[Tensor]) -> Result<Vec<Tensor>, String>;
 
 /// The inputs of a pass besides the module: its arguments, one per parameter, and a function that computes values.

@@ -138,8 +138,9 @@ fn bind(function: &mut RelaxFunction, given: &Map<String, Value>, constants: &mu
 /// Returns the values of the symbolic dims that the shapes of the tensors determine.
 ///
 /// # Errors
-/// A parameter is not a tensor, a tensor's dtype or shape does not match its parameter, two extents differ that belong
-/// to the same symbolic dim, or a dim of a parameter, such as `n * 2`, has a symbol that no tensor determines.
+/// A parameter with a tensor is not of a tensor type, a tensor's dtype or shape does not match its parameter, two
+/// extents differ that belong to the same symbolic dim, or a dim of such a parameter, for example `n * 2`, has a symbol
+/// that no tensor determines.
 fn settled(function: &RelaxFunction, tensors: &NameMap<Tensor>) -> Result<NameMap<i64>, PassError> {
     let mut dims: NameMap<i64> = NameMap::default();
     let shapes = |visit: &mut dyn FnMut(Name, &Tensor, &StructInfo) -> Result<(), PassError>| {

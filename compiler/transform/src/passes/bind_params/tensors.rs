@@ -9,8 +9,8 @@ use std::path::Path;
 /// The largest nesting depth of lists.
 const MAX_RANK: usize = 64;
 
-/// Reads a tensor for a parameter of type `ty`. Lists and numbers get the parameter's dtype. A tensor from a file is
-/// converted to that dtype if files store it in another one, for example `bfloat16` in `uint16`.
+/// Reads a tensor for a parameter of type `ty`. Lists and numbers get the parameter's dtype. An array from a file is
+/// converted to that dtype if files represent the dtype by another one, for example `bfloat16` by `uint16`.
 ///
 /// # Errors
 /// A message why no tensor can be read.

@@ -91,7 +91,8 @@ impl Facts {
     }
 
     /// Records the variables of an expression that are used outside the dataflow block that binds them. `home` is the
-    /// block of the expression; with `None`, as for the result of a sequence, all variables are recorded.
+    /// block of the expression; if it is no dataflow block, or `None`, as for the result of a sequence, all variables
+    /// are recorded.
     fn uses(&mut self, expr: &Expr, home: Option<Home>) {
         expr.variables().into_iter().for_each(|variable| self.is_named(variable, home));
         expr.each_symbol(&mut |symbol| self.is_named(symbol, home));
