@@ -13,9 +13,9 @@
 //! all have such a bias or none has any bias, and all have the same activation, the activation is applied once. The new
 //! product is computed before the first binding that it replaces.
 //!
-//! Requires products in one dataflow block whose operands are variables. Those whose right-hand sides have the same
-//! rank, of at least 2, are combined if these agree in dtype, device and leading dims, any biases to concatenate do so
-//! as well, and the products have the same dtype. A product whose matrix or bias is bound after the first binding to
+//! Requires products in one dataflow block whose operands are variables. Those with matrices of the same rank, of at
+//! least 2, are combined if the matrices agree in dtype, device and leading dims, the biases to concatenate do so as
+//! well, and the products have the same dtype. A product whose matrix or bias is bound after the first binding to
 //! replace is left out. At most one matrix may have a width that is not constant; it comes last, and products with
 //! further such matrices are left out. Guarantees the same values.
 //!
@@ -178,8 +178,8 @@ fn products(block: &Block) -> Vec<(&Expr, Vec<Product<'_>>)> {
     found
 }
 
-/// Returns whether all products have a matching bias, and the activation that all products share, if it is applied to
-/// sums with matching biases or to products without any bias.
+/// Returns whether all products have a matching bias, and the activation that all products share. There is no shared
+/// activation if only some products have a bias, or if the biases do not match.
 fn shared(products: &[Product<'_>]) -> (bool, Option<&'static str>) {
     let rank = |product: &Product<'_>| product.bias.map(|(_, bias)| self::rank(bias));
     let all_biased = products

@@ -153,8 +153,9 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// Converts a value to the current layouts of its operands, and returns it with its own layout. A value that cannot
-    /// take these layouts gets its operands in the layout of the source.
+    /// Converts a value to the current layouts of its operands, or an operator call to the layouts of its rule, and
+    /// returns it with its own layout. A value that cannot take these layouts gets its operands in the layout of the
+    /// source.
     fn value(&self, value: &Expr, kept: bool, emitter: &mut Emitter<'_>) -> Result<(Expr, Laid), PassError> {
         match &value.kind {
             ExprKind::Call(call) => match call.callee {

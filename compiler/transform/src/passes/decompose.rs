@@ -137,8 +137,8 @@ impl<'a> Composed<'a> {
         Ok(known.map(|(ndim, dtype)| Data { value: data, ndim, dtype }))
     }
 
-    /// Returns the axes that are not normalized; empty if the normalized axes are the last ones. Returns `None` if
-    /// there are no normalized axes, or if they are unknown or not in ascending order.
+    /// Returns the axes that are not normalized, or an empty list if the normalized axes are the last ones. Returns
+    /// `None` if there are no normalized axes, or if they are unknown or not in ascending order.
     fn axes_beside(&self, ndim: usize) -> Option<Vec<i64>> {
         let Attr::List(items) = self.schema.attr(self.call, "axes")? else { return None };
         let rank = ndim as i64;

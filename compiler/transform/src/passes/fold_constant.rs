@@ -8,8 +8,8 @@
 //! ```
 //!
 //! `R.call_tir` of tensor constants is folded everywhere, pure operators with a compute definition or a view only in
-//! dataflow blocks, and `R.nn.dropout` nowhere. An operator without tensor operands, such as `R.zeros`, is folded if
-//! the result has at most [`MAX_CREATED`] elements. Known shapes replace variables in operator calls except
+//! dataflow blocks, and `R.nn.dropout` nowhere. Another operator without tensor operands, such as `R.zeros`, is
+//! folded if the result has at most [`MAX_CREATED`] elements. Known shapes replace variables in operator calls except
 //! `R.call_tir`, and `R.tensor_to_shape` of a constant in a dataflow block becomes a shape.
 //!
 //! Requires that the caller supplies a function that computes values ([`Evaluate`]). Guarantees the same values: a call
@@ -42,8 +42,8 @@ pub const PASS: Pass = Pass {
     run,
 };
 
-/// The largest number of elements to fold from a call without tensor operands. Creating a larger tensor at run time is
-/// faster than loading it.
+/// The largest number of elements to fold from an operator call without tensor operands, except `R.call_tir`. Creating
+/// a larger tensor at run time is faster than loading it.
 const MAX_CREATED: i64 = 1024;
 
 /// The largest result of a folded call, in bytes.
@@ -144,8 +144,8 @@ impl Folding {
         }
     }
 
-    /// Replaces variables with constants, fields of known tuples with the field, and variables that are operands of an
-    /// operator other than `call_tir` with known shapes.
+    /// Replaces by their values: variables that are bound to constants; fields of known tuples; and, as operands of
+    /// operators other than `call_tir`, variables that are bound to shapes.
     fn substitute(&self, expr: &mut Expr) {
         let takes_shapes = !matches!(expr.as_op(), None | Some("call_tir"));
         expr.each_mut(&mut |expr| match &expr.kind {
@@ -223,8 +223,8 @@ impl Folding {
         }
     }
 
-    /// Returns the function of the module that `R.call_tir` calls. Returns `None` if an argument is not a tensor
-    /// constant with known elements, if there are `tir_vars`, or if the callee is a Relax function or is not in the
+    /// Returns the function of the module that `R.call_tir` calls. Returns `None` if the arguments are not a tuple of
+    /// constants with known elements, if there are `tir_vars`, or if the callee is a Relax function or is not in the
     /// module.
     fn kernel(&self, call: &rx_ir::Call) -> Option<Item<rx_tir::PrimFunc>> {
         let schema = rx_ops::find(name("call_tir"))?;

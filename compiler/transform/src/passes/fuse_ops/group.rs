@@ -20,10 +20,10 @@ pub(super) struct Grouped {
     pub(super) arguments: Vec<Expr>,
 }
 
-/// Builds the function that binds the variables of `members` and returns `outputs`, which are among them. Returns
-/// `None` if a member binds no expression, if an output is not among the members, or if all members are fields of
-/// tuples from outside, which become parameters. `callees` are the prim_funcs that may be called, `values` the values
-/// of the variables in the enclosing function, and `fresh` generates names for parameters.
+/// Builds the function that binds the variables of `members` and returns `outputs`, which are among them. A field of a
+/// tuple from outside can become a parameter instead of a binding. Returns `None` if a member binds no expression, if
+/// an output is not among the members, or if all members become parameters. `callees` are the prim_funcs that may be
+/// called, `values` the values of the variables in the enclosing function, and `fresh` generates names for parameters.
 pub(super) fn grouped(
     members: &[&VarBinding],
     outputs: &[Name],
@@ -88,8 +88,8 @@ pub(super) fn grouped(
     Some(Grouped { function, arguments })
 }
 
-/// Returns the type of the argument for a parameter of a prim_func; `None` if that is not a buffer with constant
-/// extents. It is used for constants of a metadata section that is not available, whose type is unknown.
+/// Returns the type of the argument for a parameter of a prim_func; `None` if the parameter is not a buffer with
+/// constant extents. It is used for constants of a metadata section that is not available, whose type is unknown.
 fn passed_type(callee: &PrimFunc, at: usize) -> Option<StructInfo> {
     let Param::Buffer(buffer) = *callee.params.get(at)? else { return None };
     let Buffer { shape, dtype, .. } = callee.buffer(buffer);
@@ -136,8 +136,8 @@ struct Signature<'a> {
     slots: Vec<Slot>,
     /// The variables that the function binds.
     bound: NameSet,
-    /// The number of arguments so far that are neither variables nor symbolic dims, without repeated constants. It
-    /// numbers the parameters `param_0`, `param_1`, ….
+    /// The number of arguments so far that are neither variables nor symbolic dims, without repeated constants of the
+    /// metadata section. It numbers the parameters `param_0`, `param_1`, ….
     constants: usize,
     values: &'a NameMap<Expr>,
     fresh: &'a mut FreshNames,
