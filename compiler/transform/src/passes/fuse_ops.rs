@@ -16,14 +16,14 @@
 //!     return gv
 //! ```
 //!
-//! The pass partitions the calls and tuple fields of each dataflow block by the attribute `op_pattern` of the
-//! prim_funcs ([`partition`]), builds a function for each group of several bindings ([`group`]), and orders groups and
-//! single bindings ([`order`]). Equal groups share a function.
+//! The pass partitions the calls and tuple fields of a dataflow block by the attribute `op_pattern` of the prim_funcs
+//! ([`partition`]), builds functions for groups of several bindings ([`group`]), and orders groups and single bindings
+//! ([`order`]). Equal groups share a function.
 //!
 //! Requires the attributes that `AnnotateTIROpPattern` sets; a prim_func without one is opaque. Guarantees the same
-//! values. A group is dissolved into single calls if it would move an in-place write before a read of the overwritten
-//! value, or if groups would depend on each other; TVM does not check this. `FuseTIR` turns the functions into
-//! prim_funcs.
+//! values. A group is dissolved into single bindings if it would move an in-place write before a read of the
+//! overwritten value, or if groups would depend on each other; TVM does not check this. `FuseTIR` turns the functions
+//! into prim_funcs.
 //!
 //! Reference: TVM `src/relax/transform/fuse_ops.cc`.
 
@@ -98,8 +98,8 @@ fn is_done(function: &RelaxFunction) -> bool {
     is_primitive(function) || function.attribute("Codegen").is_some()
 }
 
-/// Whether a function's attribute `Primitive` is true, which marks it as a group that `FuseTIR` turns into one
-/// prim_func.
+/// Whether a function's attribute `Primitive` is true or a nonzero integer, which marks it as a group that `FuseTIR`
+/// turns into one prim_func.
 pub(super) fn is_primitive(function: &RelaxFunction) -> bool {
     function.is_set("Primitive")
 }
@@ -152,8 +152,8 @@ fn joined_name<'a>(bindings: impl Iterator<Item = &'a VarBinding>) -> String {
     joined
 }
 
-/// Returns the prim_func that a `call_tir` or `call_tir_inplace` calls, and the arguments; `None` for other values, and
-/// if the arguments are not a tuple that is written out.
+/// Returns the prim_func that a `call_tir` or `call_tir_inplace` calls, and the arguments. Returns `None` for other
+/// values, and for a call whose arguments are not written out as a tuple.
 pub(super) fn tir_call(value: &Expr) -> Option<(Name, &[Expr])> {
     let operator = value.as_op().filter(|op| matches!(*op, "call_tir" | "call_tir_inplace"))?;
     let schema = rx_ops::find(name(operator))?;

@@ -22,7 +22,7 @@
 //! are expanded and unused parameters removed before, and dead code is removed afterwards.
 //!
 //! Requires that rx's loop-level IR can represent the called prim_funcs. A function stays if one of them cannot be
-//! represented, if the function is used as a value, if the shape or dtype of an argument or result is unknown, or if
+//! represented, if the function is used as a value, if the shape or dtype of a parameter or result is unknown, or if
 //! one kernel cannot compute the result: for example a nested tuple, the same buffer twice, a cast, or only unchanged
 //! arguments. Guarantees the same values.
 //!

@@ -205,8 +205,8 @@ fn fits_dataflow(callee: &RelaxFunction, effects: &Effects) -> bool {
     is_allowed && walk::captured(callee).is_empty()
 }
 
-/// Appends the callee's blocks after the bindings of the open block. If a plain block is open, each dataflow block of
-/// the callee stays a block: it is added to `done`, after the open bindings before it.
+/// Appends the callee's bindings to the open block. But if that is a plain block, a dataflow block of the callee stays
+/// separate: the bindings that are open so far, and then the dataflow block, are moved to `done`.
 fn splice(done: &mut Vec<Block>, open: &mut Block, blocks: Vec<Block>) {
     for block in blocks {
         if open.outputs.is_some() || block.outputs.is_none() {

@@ -19,7 +19,7 @@
 //! Requires a public function with the attribute `num_input`, and a transform function that takes one tuple and returns
 //! a tuple of as many fields as the public function has parameters after the first `num_input`. Guarantees that the new
 //! `main` takes the arguments that `main` took before `LiftTransformParams`; a weight that the transform function does
-//! not use is named `weight0`, `weight1`, …, by its position. The pass exists only in rx.
+//! not bind is named `weight0`, `weight1`, …, by its position. The pass exists only in rx.
 
 use crate::Module;
 use crate::names::FreshNames;
@@ -81,7 +81,7 @@ impl Renamed {
 /// The attributes of a function, in order.
 type Attributes = Vec<(Arc<str>, Attr)>;
 
-/// Returns the raw entries for the functions of a module that take prepared weights, restricted to those for which
+/// Returns the raw entries of a module: one for each public function that takes prepared weights and for whose name
 /// `wanted` returns true.
 pub fn raw_entries(module: &Module, wanted: impl Fn(Name) -> bool) -> Vec<RawEntry> {
     let taken: NameSet = module.items.iter().filter_map(Item::name).collect();

@@ -108,7 +108,7 @@ fn killed(of: &Sequence) -> NameSet {
     found
 }
 
-/// Returns the call that kills a variable; `None` for `_`, for a variable of unknown type, and if the value owns no
+/// Returns the call that kills a variable; `None` for `_`, for a variable of erroneous type, and if the value owns no
 /// memory: a constant, a function, a shape, a scalar or an empty tuple.
 fn kill(binding: &VarBinding) -> Option<Expr> {
     let value = match &binding.value {

@@ -4,8 +4,9 @@
 //! gv = R.add(x, y)   →   gv = R.call_tir(cls.add, (x, y), out_ty=R.Tensor((4,), dtype="float32"))
 //! ```
 //!
-//! The loops are the operators' compute definitions, which `rx-lower` runs as well. An existing private prim_func of
-//! the module with the same loops and attributes is called instead of a new one.
+//! The loops are the operators' compute definitions, which `rx-lower` runs as well. For results without a
+//! device, an existing private prim_func with the same loops and the only attribute `tirx.noalias` is called instead of
+//! a new one.
 //!
 //! Requires known types; a call whose types are too weak usually stays, but an `R.matmul` of known shapes and an
 //! unknown dtype is an error, as in TVM. Calls that the runtime implements (such as `R.unique`), calls that other

@@ -61,7 +61,8 @@ impl Reads {
         let named = bindings.iter().map(named).collect();
         // All variables that share a value are mapped to one of them.
         let mut same: NameMap<Name> = NameMap::default();
-        // The fields of a tuple and the values that a nested function captures. A use of the variable may use them.
+        // For a tuple, its fields; for a nested function, the values that it captures. A use of the variable may use
+        // them.
         let mut held: NameMap<Vec<Name>> = NameMap::default();
         let mut readers: NameMap<Vec<usize>> = NameMap::default();
         let mut overwritten = Vec::new();

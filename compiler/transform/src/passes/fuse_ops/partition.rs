@@ -1,8 +1,8 @@
 //! The partition of a dataflow block into fusion groups.
 //!
-//! Each binding is merged with its immediate post-dominator, the first binding that all paths from it reach, and with
-//! the bindings on these paths, if the patterns of all of them allow it and there are at most [`MAX_JOINED`]. The
-//! pattern describes how the elements that a kernel writes depend on the elements that it reads. For example, in
+//! Each binding is merged with its immediate post-dominator (the first binding that all paths from it reach) and with
+//! the bindings on these paths, if the patterns of all of them allow it. A group has at most [`MAX_JOINED`] bindings.
+//! The pattern describes how the elements that a kernel writes depend on the elements that it reads. For example, in
 //!
 //! ```text
 //! a = conv(x); b = relu(a); c = exp(a); d = add(b, c)
@@ -33,8 +33,8 @@ pub(super) fn partition(nodes: &[Node]) -> Vec<usize> {
     let groups = nodes.iter().map(|node| Group { parent: None, pattern: node.pattern, size: 1 }).collect();
     let mut partition = Partition { nodes, groups, seen: vec![0; nodes.len()], round: 0 };
     let tree = PostDominators::of(nodes);
-    // Injective bindings are merged in a second phase, after bindings of the pattern `OutElementwiseFusable`, such as
-    // matmuls, have been merged with their element-wise users.
+    // Injective bindings are merged with their post-dominators in a second phase, after bindings of the pattern
+    // `OutElementwiseFusable`, such as matmuls, have been merged with their element-wise users.
     partition.join(&tree, Phase::First);
     partition.join(&tree, Phase::Injective);
     (0..nodes.len()).map(|node| partition.root(node)).collect()

@@ -68,8 +68,8 @@ struct Maker {
     symbols: NameMap<VarId>,
     /// The buffers of Relax variables; for a tuple, those of its fields.
     buffers: NameMap<Vec<BufferId>>,
-    /// The internal buffers and the outputs of the calls, in order; those that are results become parameters at the
-    /// end.
+    /// The internal buffers and the new output buffers of the calls, in order; those that are results become parameters
+    /// at the end.
     made: Vec<BufferId>,
     /// The buffers that a call overwrites in place.
     written: HashSet<BufferId>,
@@ -301,8 +301,8 @@ impl Matched {
         }
     }
 
-    /// Binds a callee's buffer to one of the kernel, whose extents determine the callee's dims. Returns `None` if the
-    /// ranks or dtypes differ.
+    /// Binds a callee's buffer to one of the kernel, and each variable that is an extent of it to the kernel's extent,
+    /// unless the variable has a value already. Returns `None` if the ranks or dtypes differ.
     fn buffer(&mut self, callee: &PrimFunc, theirs: BufferId, func: &PrimFunc, own: BufferId) -> Option<()> {
         let (wanted, given) = (callee.buffer(theirs), func.buffer(own));
         if wanted.shape.len() != given.shape.len() || wanted.dtype != given.dtype {

@@ -42,11 +42,11 @@ impl Kernels {
         }
     }
 
-    /// Returns the name of a prim_func with the loops of `func`, for the device of the result types. Adds one if there
-    /// is none yet.
+    /// Returns the name of a prim_func with the loops of `func`, for the device of the result types. Adds one if none
+    /// is known yet.
     ///
-    /// The name of a new one is `hint`, or if that is used, `hint1`, `hint2`, …. If the result types have a device, the
-    /// prim_func is a copy, whose name ends in the kind of the device's target: `add_llvm` is the copy of `add`. If
+    /// The name of a new one is `hint`, or if that is used, `hint1`, `hint2`, …. If the result types have a device with
+    /// a target, the prim_func is a copy, whose name ends in the target's kind: `add_llvm` is the copy of `add`. If
     /// that name is used, it is `add_llvm1`, `add_llvm2`, ….
     pub(super) fn named(&mut self, func: PrimFunc, hint: &str, results: &[StructInfo]) -> Name {
         let key = nameless(&func);

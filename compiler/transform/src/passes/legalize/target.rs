@@ -42,7 +42,7 @@ fn target(arguments: &str) -> Option<Target> {
     Some(Target { kind: kind.into(), attribute: Attr::Opaque(format!("T.target({written})").into()) })
 }
 
-/// Returns the text before the first comma or closing parenthesis that is outside of brackets and string literals.
+/// Returns the text before the first comma or closing parenthesis that is outside of brackets and double quotes.
 fn first_argument(text: &str) -> Option<&str> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for (at, c) in text.char_indices() {
