@@ -114,8 +114,8 @@ struct Known {
     scalars: NameMap<StructInfo>,
 }
 
-/// Returns the tuples that are visible after their dataflow block while a field is not: a call after the block cannot
-/// take the fields instead of the tuple.
+/// Returns the variables bound to tuples that are visible after their dataflow block while a field is not. A call after
+/// the block cannot take the fields of such a tuple instead of the tuple.
 fn local_tuples(body: &Sequence) -> NameSet {
     let mut found = NameSet::default();
     for block in &body.blocks {

@@ -24,7 +24,8 @@
 //!
 //! Guarantees, beyond TVM's implementation: effects are not lifted; a returned weight stays defined; symbolic dims of
 //! weights that no prepared weight determines are passed on as a shape; and every caller in the module passes prepared
-//! weights afterwards. Running the pass again changes nothing, unless it removed a `stop_lift_params` the first time.
+//! weights afterwards. Running the pass again changes nothing, unless it removed a `stop_lift_params` the first time,
+//! or a function with weights calls another one.
 //!
 //! Reference: TVM `src/relax/transform/lift_transform_params.cc`.
 

@@ -8,9 +8,9 @@
 //!
 //! The policy of an operator ([`precision`]) decides: some operators always take 16-bit floats; some take them if all
 //! of their operands are 16-bit floats (or literals in their range) already, and otherwise 32-bit floats; others keep
-//! their dtypes. The result of an operator of the first kind is cast to 16 bits, unless it is used outside its block,
-//! as `y` is in the example. A tensor that is used only by operators of the first kind is stored with 16 bits
-//! ([`needs`]); other tensors are cast at each use that needs it.
+//! their dtypes. The result of an operator of the first kind is cast to 16 bits, unless it is used outside its block
+//! (as `y` is in the example) or by a nested function. A tensor that is used only by operators of the first kind is
+//! stored with 16 bits ([`needs`]); other tensors are cast at each use that needs it.
 //!
 //! Requires dataflow blocks; other bindings do not change. Guarantees that a variable that is used outside its block,
 //! or by a nested function, keeps its dtype. TVM also casts the operands of matmuls of integers and of 64-bit floats;
@@ -138,8 +138,8 @@ struct Open {
 }
 
 impl Open {
-    /// Removes the last binding if `value` is its variable and it is not among the first `before` ones, and returns the
-    /// bound value. Returns any other `value` unchanged.
+    /// If `value` is the variable of the last binding, and that is not among the first `before` bindings, removes the
+    /// binding and returns the bound value. Returns any other `value` unchanged.
     fn unbound(&mut self, value: Expr, before: usize) -> Expr {
         let is_new = self.bindings.len() > before;
         match self.bindings.pop_if(|last| is_new && value.as_var() == Some(last.variable)) {

@@ -37,10 +37,10 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
     sequence(&mut function.body, &mut NameMap::default())
 }
 
-/// Rewrites the reshapes of a sequence. `reshaped` maps a variable that is bound to a reshape to the operand of the
-/// first reshape of its chain, which a later reshape of the variable then takes. A variable is not in the map if its
-/// reshape stays because the merged one has a weaker type, or, after a dataflow block, if the operand is not visible
-/// any more. The reshape of such a variable begins a new chain.
+/// Rewrites the reshapes of a sequence. `reshaped` maps a variable that was bound to a reshape to the operand of the
+/// first reshape of its chain, which a later reshape of the variable then takes. The reshape of a variable that is not
+/// in the map begins a new chain; for example, if the reshape of the variable stayed because the merged one has a
+/// weaker type.
 fn sequence(of: &mut Sequence, reshaped: &mut NameMap<Expr>) -> Result<(), PassError> {
     for block in &mut of.blocks {
         for binding in &mut block.bindings {

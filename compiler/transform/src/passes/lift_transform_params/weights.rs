@@ -10,13 +10,13 @@ use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, VarBinding};
 pub(super) struct Weights<'f> {
     /// The bindings of dataflow blocks that depend on no input and can be lifted ([`Known::give`]), in order.
     pub(super) liftable: Vec<&'f VarBinding>,
-    /// The weights, and the lifted variables that are computed from them. A lifted value that depends on no weight is
-    /// computed in both functions instead of being passed.
+    /// The weights, and the lifted variables that are computed from them. A lifted value that depends on no weight also
+    /// stays in the function, which computes it itself.
     pub(super) of_weights: NameSet,
     /// The variables that the remaining bindings and the result use.
     pub(super) needed: NameSet,
-    /// The symbolic dims that the remaining bindings, the result, the return type, and the lifted values that are
-    /// computed in both functions use.
+    /// The symbolic dims that the remaining bindings, the result, the return type, and the lifted values that depend on
+    /// no weight use.
     pub(super) needed_symbols: NameSet,
 }
 
@@ -65,7 +65,7 @@ impl<'f> Weights<'f> {
         if value.variables().iter().any(|variable| self.of_weights.contains(variable)) {
             self.of_weights.insert(binding.variable);
         } else {
-            // A value that depends on no weight is computed in both functions.
+            // A value that depends on no weight also stays in the function.
             self.needed_symbols.extend(binding.ty.symbols());
             value.each_symbol(&mut |symbol| {
                 self.needed_symbols.insert(symbol);

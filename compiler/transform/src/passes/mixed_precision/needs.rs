@@ -12,9 +12,9 @@ use rx_ops::tvm::{Precision, precision};
 pub(super) enum Need {
     /// No need: no use is known, or a cast leaves the dtype as it is.
     Unknown,
-    /// 16 bits. As the need of a variable: only operators that always take 16-bit floats, such as matmuls, use it.
+    /// 16 bits. A variable has this need if only operators that always take 16-bit floats, such as matmuls, use it.
     Narrow,
-    /// As the need of a variable: the width that the variable originally has. As the target of a cast: 32 bits.
+    /// For a variable, the width that it originally has; for the target of a cast, 32 bits.
     Wide,
     /// A tuple, with the need of each field.
     Tuple(Vec<Need>),

@@ -40,9 +40,9 @@ pub(super) fn largest(dim: &Dim, bounds: &Bounds) -> Dim {
     }
 }
 
-/// Replaces the symbols that have an upper bound in a sum of products: with the upper bound in a term with a positive
-/// coefficient, otherwise with the lower bound (0 if none is known). For example, `n * m - n` with `n` from 2 to 8
-/// becomes `8 * m - 2`. This gives an upper bound of the sum if the other factors are not negative; symbolic dims
+/// Replaces each symbol that has an upper bound in a sum of products: with that bound in a term with a positive
+/// coefficient, otherwise with the symbol's lower bound (0 if none is known). For example, `n * m - n` with `n` from 2
+/// to 8 becomes `8 * m - 2`. This gives an upper bound of the sum if the other factors are not negative; symbolic dims
 /// never are. Symbols with only a lower bound stay. Returns `None` if a symbol with an upper bound is an operand of an
 /// operation such as a floor division.
 fn without_bounded(dim: &Dim, bounds: &Bounds) -> Option<Dim> {
