@@ -2,7 +2,7 @@
 //!
 //! The layout is that of `tvm_script` (TVM `src/relax/script/printer`): every binding has a type annotation, except
 //! calls of `call_tir` and `call_dps_packed` whose `out_ty` states the type, calls printed as bare statements, and
-//! nested functions. The printed text parses back to the same module, up to names. For example:
+//! nested functions. For a module without errors, the printed text parses back to an equivalent module. For example:
 //!
 //! ```text
 //! @R.function
@@ -144,9 +144,9 @@ fn printed(module: &Module) -> Printer {
     printer
 }
 
-/// Returns the prelude (the text before the module). If it imports `R` from TVM, adds those imports of `T` and `I` that
-/// the printed module needs and that are missing. Any other prelude is returned unchanged: its reader is assumed to
-/// know these names.
+/// Returns the prelude (the text before the module). If it imports `R` from TVM, adds missing imports: of `I` if there
+/// is a class, and of `T` if there is a prim_func or a body declares dims. Any other prelude is returned unchanged: its
+/// reader is assumed to know these names.
 fn with_imports(prelude: &str, module: &Module, class: Option<Name>) -> String {
     let imports = |line: &str, dialect: &str| {
         let line = line.trim();

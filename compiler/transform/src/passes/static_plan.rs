@@ -6,9 +6,9 @@
 //! b = R.builtin.alloc_tensor(R.shape([2]), R.dtype("float32"), 0, R.str("global"))
 //! →
 //! storage = R.memory.alloc_storage(R.shape([16]), 0, R.str("global"), R.dtype("float32"))
-//! a = R.memory.alloc_tensor(storage, 0, R.shape([4]), R.dtype("float32"))
+//! a = R.memory.alloc_tensor(storage, 0, R.shape([4]), R.dtype("float32"), 0)
 //! …
-//! b = R.memory.alloc_tensor(storage, 0, R.shape([2]), R.dtype("float32"))
+//! b = R.memory.alloc_tensor(storage, 0, R.shape([2]), R.dtype("float32"), 0)
 //! ```
 //!
 //! The size of a storage, in bytes, follows from the upper bounds of symbolic dims (`tir_var_upper_bound`, [`bounds`]).

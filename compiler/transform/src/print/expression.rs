@@ -124,9 +124,9 @@ fn prim(value: &PrimValue, info: &StructInfo) -> String {
     }
 }
 
-/// Prints a call of an operator, a function or a value. For operators, the arguments are in the order of the schema;
-/// leading operands and variadic operands are positional, and later operands, attributes and types are keyword
-/// arguments. For functions and values, all arguments are positional.
+/// Prints a call of an operator, a function or a value. For operators, the arguments are in the order of the schema.
+/// Leading operands and variadic operands are positional; later operands, attributes and types are keyword arguments.
+/// For functions and values, all arguments are positional.
 fn call(call: &Call) -> String {
     let callee = match &call.callee {
         Callee::Op(op) => return operator(op.as_str(), call),

@@ -27,8 +27,8 @@ pub(super) struct Storage {
 pub(super) struct Plan {
     /// The storages, in order of their first tensors.
     pub(super) storages: Vec<Storage>,
-    /// For each [`Allocation`], in the order of `rewrite_bindings`, the index of its storage; `None` if the allocation
-    /// stays.
+    /// For each [`Allocation`], in the order of `rewrite_bindings`, the index of its storage; `None` if it is not
+    /// planned.
     pub(super) storage_of: Vec<Option<usize>>,
 }
 
@@ -234,8 +234,8 @@ struct Given {
     region: usize,
 }
 
-/// The largest ratio between the constant sizes of a storage and a tensor, in either direction and up to rounding, for
-/// the storage to be reused.
+/// A storage is reused for a tensor only if neither of their constant sizes is more than this many times the other, up
+/// to rounding.
 const RANGE: i64 = 16;
 
 /// The second walk: assigns storages to tensors.
@@ -325,9 +325,9 @@ impl Giving<'_> {
         }
     }
 
-    /// Takes a free storage of the same scope and dtype for reuse: of those in range ([`RANGE`]) the smallest that is
-    /// large enough, otherwise the largest, which grows. A storage of symbolic size is reused only for exactly the same
-    /// size.
+    /// Takes a free storage of the same scope and dtype for reuse. Of those in range ([`RANGE`]), it takes the smallest
+    /// that is large enough; if none is, the largest, which grows. A storage of symbolic size is reused only for the
+    /// same size.
     fn take(&mut self, wanted: &Storage) -> Option<usize> {
         let needed = wanted.bytes.as_constant();
         let taken = self.pool.take(|freed, Given { storage, .. }| {
