@@ -313,3 +313,19 @@ for i, j in T.grid(32, 4):
     assert!(matches!(rules[..], ["gemv" | "gemm", _]), "{:?}", source.choices);
     crate::simulated::agree(&[case]);
 }
+
+/// The parts of an address along K and along the rows do not fit 32 bits alone, or only their sum does not fit.
+#[test]
+fn addresses_of_factors_with_over_2_to_31_elements_have_64_bits() {
+    let target = Target { arch: 80, ..Target::default() };
+    for ([m, n, k], text) in [
+        ([512, 40_000, 60_000], "&b[b_row + (long long)summed * 40000]"),
+        ([35_792, 512, 60_000], "&a[a_row + (long long)summed]"),
+    ] {
+        let func = product(F32, F32, [m, n, k]).func();
+        let source = rx_cuda::listing(&[&func], &target);
+        assert_eq!(source.choices[0].rule, "gemm", "{:?}", source.choices);
+        let listed = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
+        assert!(listed.contains(text), "{listed}");
+    }
+}

@@ -173,6 +173,24 @@ for b in T.thread_binding(2, thread=\"blockIdx.x\"):
     for t in T.thread_binding(28, thread=\"threadIdx.x\"):
         out[b, t] = sh[t + 3]",
         ),
+        // The load of `c` of one iteration and the store of `a` of the next are ordered only by a barrier that the second
+        // pass over the loop adds.
+        of(
+            "three shared buffers of one loop",
+            "x: T.Buffer((3, 64), \"float32\"), out: T.Buffer((2, 3, 64), \"float32\")",
+            &[&[3, 64], &[2, 3, 64]],
+            "\
+a = T.sblock_alloc_buffer((64,), \"float32\", scope=\"shared\")
+b = T.sblock_alloc_buffer((64,), \"float32\", scope=\"shared\")
+c = T.sblock_alloc_buffer((64,), \"float32\", scope=\"shared\")
+for t in T.thread_binding(64, thread=\"threadIdx.x\"):
+    for k in range(3):
+        a[t] = x[k, t]
+        b[t] = x[k, t] * 2.0
+        c[t] = a[63 - t]
+        out[0, k, t] = a[63 - t] + b[63 - t]
+        out[1, k, t] = b[63 - t] + c[63 - t]",
+        ),
     ]
 }
 
