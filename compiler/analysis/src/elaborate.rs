@@ -24,6 +24,7 @@
 mod advice;
 mod annotate;
 mod annotation_text;
+mod argument_list;
 mod arguments;
 mod asked;
 mod attribute;

@@ -24,6 +24,7 @@ use super::checker::Checker;
 use super::ir::int;
 use crate::entry::{Place, mistake};
 use crate::readings::Reading;
+pub(super) use fixes::fit_buffers;
 use outputs::Output;
 pub(super) use parts::WrittenOutputs;
 use parts::{CallState, Passed, TirCall, indices, scalars, shown};
@@ -129,6 +130,7 @@ impl Checker<'_> {
             Passed { function, expr: int(dim, span), index }
         });
         let scalars: Vec<Passed> = scalars.collect();
+        let sound = self.diagnostics.len();
         for passed in arguments.iter().chain(&scalars) {
             let at = passed.index;
             let Some(param) = prim.params.get(at) else { continue };
@@ -138,6 +140,7 @@ impl Checker<'_> {
                 state.reported.push(at);
             }
         }
+        self.offer_argument_order(sound, bound, prim);
         let learned = std::mem::take(&mut state.learned);
         let mut next_fresh = arguments.len();
         let mut checked = Vec::with_capacity(outputs.len());
@@ -184,8 +187,10 @@ impl Checker<'_> {
     fn call_tir_arity(&mut self, bound: &BoundCall, function: Name, prim: &PrimFuncSignature, given: &Given) {
         let params = prim.params.len();
         let others = given.outputs + given.scalars;
-        let fix = params.checked_sub(others).and_then(|wanted| self.arguments_fix(bound, prim, wanted));
+        let wanted = params.checked_sub(others);
+        let fix = wanted.and_then(|wanted| self.arguments_fix(bound, prim, wanted));
         let fix = fix.or_else(|| self.outputs_fix(bound, prim));
+        let fix = fix.or_else(|| self.missing_arguments_fix(bound, prim, wanted?));
         let diagnostic = mistake(
             Code::CallTirArityMismatch,
             bound.span("args"),

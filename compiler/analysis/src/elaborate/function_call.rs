@@ -1,5 +1,7 @@
 //! Elaborates calls of functions: those of the module (`cls.f(x)`) and function values.
 
+use super::argument_list::Parameters;
+use super::call_tir::fit_buffers;
 use super::checker::Checker;
 use super::ir::error;
 use super::names::is_extension;
@@ -10,8 +12,8 @@ use crate::reconcile::reconcile;
 use crate::unify::{Bindings, Equality};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
-use rx_base::symbolic::Answer;
-use rx_base::{Code, Name, Span};
+use rx_base::symbolic::{Answer, Bounds};
+use rx_base::{Code, Fix, Name, Span};
 use rx_context::ItemPart;
 use rx_context::mistakes::suggest;
 use rx_ir::{
@@ -26,7 +28,9 @@ struct Target<'a> {
     names: Vec<Name>,
     /// The module's item, for labels at its declaration.
     item: Option<Name>,
+    /// The span of the callee, and that of the call.
     span: Span,
+    call: Span,
 }
 
 impl Checker<'_> {
@@ -38,8 +42,12 @@ impl Checker<'_> {
                 StructInfo::Error
             }
             Some(signature) => match &*signature {
-                Signature::Relax(signature) => self.relax_function_call(function, signature, &args, callee_span),
-                Signature::Prim(signature) => self.direct_prim_func_call(function, signature, &args, callee_span),
+                Signature::Relax(signature) => {
+                    self.relax_function_call(function, signature, &args, (callee_span, span))
+                }
+                Signature::Prim(signature) => {
+                    self.direct_prim_func_call(function, signature, &args, (callee_span, span))
+                }
                 Signature::Extern(StructInfo::Function(function)) => {
                     self.check_purity(function.pure, "an external function", callee_span);
                     function.ret.clone()
@@ -71,7 +79,7 @@ impl Checker<'_> {
         function: Name,
         signature: &FunctionSignature,
         args: &[IrExpr],
-        callee_span: Span,
+        (callee_span, call): (Span, Span),
     ) -> StructInfo {
         self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
         let params: Vec<StructInfo> = signature.params.iter().map(|(_, ty)| ty.clone()).collect();
@@ -82,6 +90,7 @@ impl Checker<'_> {
             names,
             item: Some(function),
             span: callee_span,
+            call,
         };
         let ret = signature.ret.clone().unwrap_or(StructInfo::Object);
         let before = self.diagnostics.len();
@@ -100,14 +109,22 @@ impl Checker<'_> {
         function: Name,
         signature: &PrimFuncSignature,
         args: &[IrExpr],
-        callee_span: Span,
+        (callee_span, call): (Span, Span),
     ) -> StructInfo {
         self.check_purity(signature.pure, &format!("cls.{function}"), callee_span);
         let before = self.diagnostics.len();
-        if args.len() != signature.params.len() {
-            self.arity(&format!("`{function}`"), Some(function), signature.params.len(), args, callee_span);
+        let bounds = self.bounds.clone();
+        let names: Vec<Name> = signature.params.iter().map(|param| param.name).collect();
+        let fits = |types: &[&StructInfo]| fit_buffers(&signature.params, types, &bounds);
+        let params = Parameters { count: names.len(), names: &names, fits: &fits };
+        if args.len() != params.count {
+            let fix = self.count_fix(&params, args, call);
+            self.arity((&format!("`{function}`"), Some(function)), params.count, args.len(), callee_span, fix);
         }
         self.check_direct_arguments(function, signature, args);
+        if args.len() == params.count {
+            self.offer_order(before, &params, args);
+        }
         if self.diagnostics.len() > before {
             return StructInfo::Error;
         }
@@ -117,21 +134,39 @@ impl Checker<'_> {
         }
     }
 
-    fn arity(&mut self, subject: &str, item: Option<Name>, wanted: usize, args: &[IrExpr], span: Span) {
-        let given = args.len();
+    /// Reports a call of `subject`, which is `item` of the module, with another number of arguments than wanted.
+    fn arity(
+        &mut self,
+        (subject, item): (&str, Option<Name>),
+        wanted: usize,
+        given: usize,
+        span: Span,
+        fix: Option<Fix<Place>>,
+    ) {
         let plural = if wanted == 1 { "" } else { "s" };
         let mut diagnostic =
             mistake(Code::CallArityMismatch, span, format!("{subject} takes {wanted} argument{plural}, {given} given"));
         if let Some(item) = item {
             diagnostic = diagnostic.with_label(Place::Item(item, ItemPart::Name), format!("`{item}` is defined here"));
         }
-        let surplus = args.get(wanted..).and_then(|surplus| Some((surplus.first()?.span, surplus.last()?.span.end)));
-        if let Some((first, end)) = surplus {
-            let start = wanted.checked_sub(1).and_then(|last| args.get(last)).map_or(first.start, |last| last.span.end);
-            let plural = if given - wanted == 1 { "the last argument" } else { "the last arguments" };
-            diagnostic = diagnostic.with_fix(replace_fix(Span::new(start, end), format!("leave out {plural}"), ""));
-        }
+        diagnostic.fixes.extend(fix);
         self.report(diagnostic);
+    }
+
+    /// Returns the fix of a call with too many or too few arguments.
+    fn count_fix(&mut self, params: &Parameters<'_>, args: &[IrExpr], call: Span) -> Option<Fix<Place>> {
+        if args.len() > params.count {
+            return self.without_surplus(params, args);
+        }
+        // Arguments by keyword are not among `args`, and nothing can be inserted before them.
+        let rest =
+            args.last().map_or(Some(""), |last| self.segment.text().get(last.span.end as usize..call.end as usize));
+        let is_end = |c: char| matches!(c, ',' | ')') || c.is_whitespace();
+        let (empty, comma) = self.before_end(call)?;
+        if !rest?.chars().all(is_end) || (args.is_empty() && !comma.is_empty()) {
+            return None;
+        }
+        self.with_missing(params, args, Some(empty))
     }
 
     /// Checks arguments against parameters, binding the callee's symbols; returns the return type in terms of the
@@ -143,8 +178,11 @@ impl Checker<'_> {
     fn apply(&mut self, target: &Target<'_>, ret: &StructInfo, args: &[IrExpr]) -> StructInfo {
         let bounds = self.bounds.clone();
         let mut bindings = Bindings::new(&bounds);
-        if args.len() != target.params.len() {
-            self.arity(&target.subject, target.item, target.params.len(), args, target.span);
+        let fits = |types: &[&StructInfo]| fit_parameters(target.params, types, &bounds);
+        let params = Parameters { count: target.params.len(), names: &target.names, fits: &fits };
+        if args.len() != params.count {
+            let fix = self.count_fix(&params, args, target.call);
+            self.arity((&target.subject, target.item), params.count, args.len(), target.span, fix);
             return StructInfo::Error;
         }
         let before = self.diagnostics.len();
@@ -213,6 +251,7 @@ impl Checker<'_> {
             }
         }
         if self.diagnostics.len() > before {
+            self.offer_order(before, &params, args);
             return StructInfo::Error;
         }
         let ret = bindings.substitute_type(ret);
@@ -246,7 +285,8 @@ impl Checker<'_> {
                 match &info.params {
                     None => info.ret.clone(),
                     Some(params) => {
-                        let target = Target { subject, params, names: Vec::new(), item: None, span: function.span };
+                        let names = Vec::new();
+                        let target = Target { subject, params, names, item: None, span: function.span, call: span };
                         self.apply(&target, &info.ret, &args)
                     }
                 }
@@ -260,4 +300,15 @@ impl Checker<'_> {
         let call = Call::of_function(Callee::Value(Box::new(function)), args);
         IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span }
     }
+}
+
+/// Whether values of these types fit the first parameters of a function, with one value for each of its symbols.
+fn fit_parameters(params: &[StructInfo], types: &[&StructInfo], bounds: &Bounds) -> bool {
+    let mut bindings = Bindings::new(bounds);
+    params.iter().zip(types).enumerate().all(|(at, (param, ty))| {
+        let equalities = bindings.meet_types(param, ty, at);
+        equalities.iter().all(|equality| equality.answer != Answer::Refuted)
+            && reconcile(&bindings.wanted_type(param), ty, bounds).clash.is_none()
+            && underspecified_part(&bindings.substitute_type(param), ty).is_none()
+    })
 }

@@ -132,7 +132,7 @@ impl Checker<'_> {
 
     /// Returns the position before a call's closing parenthesis, and the separator that an argument inserted there
     /// needs.
-    fn before_end(&self, call: Span) -> Option<(Span, &'static str)> {
+    pub(super) fn before_end(&self, call: Span) -> Option<(Span, &'static str)> {
         let text = self.segment.text().get(call.range())?.strip_suffix(')')?;
         let inside = text.trim_end();
         let comma = match inside.chars().next_back()? {

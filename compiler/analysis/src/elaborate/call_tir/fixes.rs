@@ -1,13 +1,16 @@
 //! Fixes of `R.call_tir`: output types that match the prim_func's buffers, and arguments that fit its parameters.
 
 use super::parts::{indices, scalars};
+use crate::elaborate::argument_list::Parameters;
 use crate::elaborate::bound_call::BoundCall;
 use crate::elaborate::checker::Checker;
 use crate::entry::{Place, replace_fix};
 use crate::unify::Bindings;
-use rx_base::{Dim, Fix, Span};
+use rx_base::symbolic::{Answer, Bounds};
+use rx_base::{Dim, Fix, Name, Span};
 use rx_ir::{
-    BufferParam, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParamKind, Shape, StructInfo, TensorInfo,
+    BufferParam, Expr as IrExpr, ExprKind as IrKind, PrimFuncSignature, PrimParam, PrimParamKind, Shape, StructInfo,
+    TensorInfo,
 };
 
 impl Checker<'_> {
@@ -137,11 +140,8 @@ impl Checker<'_> {
             return None;
         }
         let fits = |left: &[&IrExpr]| {
-            left.iter().zip(prim.params.iter()).all(|(item, param)| match (&param.kind, item.ty.as_tensor()) {
-                (PrimParamKind::Buffer(buffer), Some(tensor)) => may_fit(tensor, buffer),
-                (PrimParamKind::Buffer(_), None) => false,
-                (_, tensor) => tensor.is_none(),
-            })
+            let types: Vec<&StructInfo> = left.iter().map(|item| &item.ty).collect();
+            fit_buffers(&prim.params, &types, &self.bounds)
         };
         let without = |at: usize| items.iter().enumerate().filter(move |(index, _)| *index != at).map(|(_, item)| item);
         // Try to remove an argument that is passed twice first, from the last to the first.
@@ -152,6 +152,34 @@ impl Checker<'_> {
         let title = format!("leave out `{}`", texts.get(at)?);
         let left: Vec<String> = without(at).map(source).collect();
         Some(Fix { title, edits: vec![(place, listed(&left))], safe: false })
+    }
+
+    /// Offers the order of the arguments that fits the prim_func, for the diagnostics from number `since` on.
+    pub(super) fn offer_argument_order(&mut self, since: usize, bound: &BoundCall, prim: &PrimFuncSignature) {
+        if self.diagnostics.len() == since {
+            return;
+        }
+        let Some(IrKind::Tuple(items)) = bound.operand("args").map(|args| &args.kind) else { return };
+        let (bounds, names) = (self.bounds.clone(), names_of(prim, items.len()));
+        let fits = |types: &[&StructInfo]| fit_buffers(&prim.params, types, &bounds);
+        self.offer_order(since, &Parameters { count: items.len(), names: &names, fits: &fits }, items);
+    }
+
+    /// Returns the fix of a call with fewer than `wanted` arguments: passes variables that fit the prim_func.
+    pub(super) fn missing_arguments_fix(
+        &mut self,
+        bound: &BoundCall,
+        prim: &PrimFuncSignature,
+        wanted: usize,
+    ) -> Option<Fix<Place>> {
+        let args = bound.operand("args")?;
+        let IrKind::Tuple(items) = &args.kind else { return None };
+        // A list of one argument may be written without parentheses.
+        let is_list = self.segment.text().get(args.span.range())?.starts_with(['(', '[']);
+        let (bounds, names) = (self.bounds.clone(), names_of(prim, wanted));
+        let fits = |types: &[&StructInfo]| fit_buffers(&prim.params, types, &bounds);
+        let params = Parameters { count: wanted, names: &names, fits: &fits };
+        self.with_missing(&params, items, None).filter(|_| is_list)
     }
 
     /// Returns the fix that swaps the prim_func and its arguments.
@@ -225,6 +253,26 @@ fn output_dims(buffer: &BufferParam, own: Option<&StructInfo>, bindings: &Bindin
         bindings.substitute(dim).or_else(|| written.cloned())
     };
     buffer.shape.iter().enumerate().map(dim).collect()
+}
+
+/// Returns the names of the first `count` parameters.
+fn names_of(prim: &PrimFuncSignature, count: usize) -> Vec<Name> {
+    prim.params.iter().take(count).map(|param| param.name).collect()
+}
+
+/// Whether values of these types fit the first parameters of a prim_func, with one value for each of its symbols.
+pub(in crate::elaborate) fn fit_buffers(params: &[PrimParam], types: &[&StructInfo], bounds: &Bounds) -> bool {
+    let mut bindings = Bindings::new(bounds);
+    params.iter().zip(types).enumerate().all(|(at, (param, ty))| match (&param.kind, ty.as_tensor()) {
+        (PrimParamKind::Buffer(buffer), Some(tensor)) => {
+            let mut dims = buffer.shape.iter().zip(tensor.shape.dims().unwrap_or_default());
+            may_fit(tensor, buffer)
+                && dims.all(|(wanted, actual)| bindings.meet(wanted, actual, at).answer != Answer::Refuted)
+        }
+        (PrimParamKind::Buffer(_), None) => false,
+        (PrimParamKind::Scalar(_), tensor) => tensor.is_none(),
+        (PrimParamKind::Opaque, _) => true,
+    })
 }
 
 /// Whether a tensor may be passed for a buffer, as far as dtype, rank and constant dims are known.
