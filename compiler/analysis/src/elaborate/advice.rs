@@ -5,7 +5,7 @@
 //! text, and the result does not depend on how the function is cut into segments.
 
 use super::checker::Checker;
-use super::result::Role;
+use super::result::{Role, Unresolved};
 use crate::entry::{Entry, FUNCTION_CONTEXT, Place, replace_fix};
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
@@ -322,9 +322,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Sets the role of the unresolved name at `span`, if the last unresolved name is there.
+    /// Sets the role of the unresolved name at `span`, if the last unresolved name is there and may be any value.
     pub(super) fn used_for(&mut self, role: Role, span: Span) {
-        if let Some(last) = self.unresolved.last_mut().filter(|last| last.span == span) {
+        let is_here = |last: &&mut Unresolved| last.span == span && last.role == Role::Value;
+        if let Some(last) = self.unresolved.last_mut().filter(is_here) {
             last.role = role;
         }
     }

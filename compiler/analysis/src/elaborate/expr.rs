@@ -239,7 +239,7 @@ impl Elaborator<'_> {
     fn attribute_access(&mut self, cursor: Cursor<'_>, value: &Expr, attribute: u32, span: Span) -> IrExpr {
         if matches!(value.kind, ExprKind::Name) {
             let head = cursor.name(value.tokens.start);
-            if let Some(Entry::Module) = self.check.lookup(head) {
+            if self.is_module(cursor, value, attribute) {
                 return self.global(cursor.name(attribute), span);
             }
             if self.check.file.namespace(&head).is_some() {
@@ -266,6 +266,11 @@ impl Elaborator<'_> {
             self.check.report(diagnostic);
         }
         error(span)
+    }
+
+    /// Whether the name `head` in `head.member` denotes the module.
+    pub(super) fn is_module(&mut self, cursor: Cursor<'_>, head: &Expr, member: u32) -> bool {
+        self.check.is_module(cursor.name(head.tokens.start), cursor.span(head.tokens), cursor.name(member))
     }
 
     /// Elaborates a function of the module used as a value.

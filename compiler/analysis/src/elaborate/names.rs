@@ -3,7 +3,7 @@
 use super::checker::Checker;
 use super::result::{Export, Role, Unresolved};
 use super::scope::Scope;
-use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place, mistake, replace_fix};
+use crate::entry::{Entry, FUNCTION_CONTEXT, FunctionContext, Place, mistake};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Diagnostic, Name, Span};
@@ -153,18 +153,53 @@ impl Checker<'_> {
                 ),
             };
             diagnostic = diagnostic.with_help(how);
-            if self.lookup(name("cls")) == Some(Entry::Module) {
-                let fix = replace_fix(span, format!("use cls.{wrong}"), format!("cls.{wrong}"));
-                diagnostic = diagnostic.with_fix(fix);
+            if let Some(declared) = self.declares_module() {
+                self.store_unresolved(wrong, span, Role::Function { declared });
             }
         } else if let Some(near) = nearest(&wrong, known.iter().map(|name| name.as_str())) {
             diagnostic = suggest_in_place(diagnostic, Some(near));
         } else {
-            let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
-            self.unresolved.push(Unresolved { name: wrong, span, exports, role: Role::Value });
+            self.store_unresolved(wrong, span, Role::Value);
         }
         self.report(diagnostic);
         self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);
+    }
+
+    /// Whether `head` in `head.member` denotes the module. An undefined name that means the module, such as `self`, is
+    /// reported once and denotes it from here on.
+    pub(super) fn is_module(&mut self, head: Name, span: Span, member: Name) -> bool {
+        if let Some(entry) = self.lookup(head) {
+            return entry == Entry::Module;
+        }
+        let Some(module) = self.file.modules.iter().map(|module| module.as_str()).min() else { return false };
+        let usual = || ["cls", "self"].into_iter().chain(self.file.modules.iter().map(|module| module.as_str()));
+        let is_meant = usual().any(|usual| usual == head.as_str()) || nearest(&head, usual()).is_some();
+        if !is_meant || self.file.namespace(&head).is_some() || self.asked.signature(member).is_none() {
+            return false;
+        }
+        let help = format!("`{member}` is a function of the module: write `cls.{member}` after `cls = {module}`");
+        self.report(mistake(Code::UndefinedName, span, format!("`{head}` is not defined")).with_help(help));
+        if let Some(declared) = self.declares_module() {
+            self.store_unresolved(head, span, Role::Module { declared });
+        }
+        self.redefine_everywhere(head, Entry::Module, span);
+        true
+    }
+
+    /// Whether `cls` denotes the module here; `None` if it cannot, because there is no module or `cls` is another value.
+    fn declares_module(&mut self) -> Option<bool> {
+        match self.lookup(name("cls")) {
+            _ if self.file.modules.is_empty() => None,
+            Some(Entry::Module) => Some(true),
+            Some(_) => None,
+            None => Some(false),
+        }
+    }
+
+    /// Stores an undefined name, for which the check of the function finds out what is meant.
+    fn store_unresolved(&mut self, wrong: Name, span: Span, role: Role) {
+        let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
+        self.unresolved.push(Unresolved { name: wrong, span, exports, role });
     }
 
     /// Resolves the names in an expression that only Python can evaluate: reports captured names once, and undefined

@@ -36,9 +36,7 @@ impl Elaborator<'_> {
                 }
             }
             if let ExprKind::Attribute { value, name } = &callee.kind {
-                if matches!(value.kind, ExprKind::Name)
-                    && matches!(self.check.lookup(cursor.name(value.tokens.start)), Some(Entry::Module))
-                {
+                if matches!(value.kind, ExprKind::Name) && self.is_module(cursor, value, *name) {
                     let args = self.operands(cursor, arguments);
                     let callee = cursor.span(callee.tokens);
                     return self.check.global_call(cursor.name(*name), args, callee, span);

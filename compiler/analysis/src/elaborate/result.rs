@@ -73,6 +73,16 @@ pub enum Role {
     Output,
     /// The condition of an `if`.
     Condition,
+    /// The module, as in `cls.f`.
+    Module {
+        /// Whether `cls` denotes the module.
+        declared: bool,
+    },
+    /// A function of the module, which is named `cls.f`.
+    Function {
+        /// Whether `cls` denotes the module.
+        declared: bool,
+    },
 }
 
 /// The blocks that are open at the border between two segments.

@@ -10,7 +10,7 @@ use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_context::ItemPlace;
 use rx_ir::StructInfo;
-use rx_syntax::ast::TokenRange;
+use rx_syntax::ast::{Expr, ExprKind, StatementKind, TokenRange};
 use rx_syntax::{Segment, Statement, TokenKind};
 use std::sync::Arc;
 
@@ -93,11 +93,38 @@ impl State {
                 }
                 Role::Output => dataflow.is_some(),
                 Role::Condition => is_condition(ty),
-                Role::Value | Role::Dim => false,
+                Role::Value | Role::Dim | Role::Module { .. } | Role::Function { .. } => false,
             },
             _ => false,
         };
         here.iter().rev().chain(earlier).take(LOOKED_AT).find(fits).map(|export| export.name)
+    }
+
+    /// Adds the fix of a name that means the module or a function of it: the name becomes `cls` or `cls.f`, by the edits
+    /// `all`, and `cls = Module` begins the body if `cls` is not `declared`.
+    pub(super) fn with_module(
+        &self,
+        diagnostic: Diagnostic<ItemPlace>,
+        wrong: &Unresolved,
+        declared: bool,
+        all: impl Fn(&str) -> Vec<(ItemPlace, String)>,
+    ) -> Diagnostic<ItemPlace> {
+        let name = &wrong.name;
+        let (mut title, mut edits) = match wrong.role {
+            Role::Function { .. } => (format!("use cls.{name}"), all(&format!("cls.{name}"))),
+            _ if name.as_str() == "cls" => (String::new(), Vec::new()),
+            _ => ("change to cls".to_owned(), all("cls")),
+        };
+        if !declared {
+            let module = self.file.modules.iter().map(|module| module.as_str()).min();
+            let (Some(module), Some((place, indent))) = (module, body_start(self)) else { return diagnostic };
+            let and = if title.is_empty() { "" } else { ", and " };
+            title += &format!("{and}add `cls = {module}`");
+            edits.push((place, format!("{indent}cls = {module}\n")));
+        }
+        // A bare name may also be that of a missing variable, and another name before a dot may be misspelt.
+        let safe = matches!(wrong.role, Role::Module { .. }) && matches!(name.as_str(), "cls" | "self");
+        diagnostic.with_fix(Fix { title, edits, safe })
     }
 
     /// Adds the fix that writes the type of the returned value, if the mistake is in the return annotation.
@@ -122,9 +149,9 @@ pub(super) fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
     let mut function = String::new();
     if let Some(segment) = segment {
         for statement in &segment.tree().statements {
-            if let rx_syntax::ast::StatementKind::Def { name, .. } = &statement.tree.kind {
+            if let StatementKind::Def { name, .. } = &statement.tree.kind {
                 let cursor = segment.cursor(statement);
-                place = cursor.span(rx_syntax::ast::TokenRange::one(*name));
+                place = cursor.span(TokenRange::one(*name));
                 function = cursor.text(*name).to_owned();
             }
         }
@@ -148,6 +175,29 @@ pub(super) fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
         }
     }
     diagnostic
+}
+
+/// Returns the start of the first line of the body, after its text and `R.func_attr`, and the indentation of the body.
+fn body_start(state: &State) -> Option<(ItemPlace, String)> {
+    let statements = state
+        .segments
+        .iter()
+        .enumerate()
+        .flat_map(|(at, segment)| segment.tree().statements.iter().map(move |statement| (at, segment, statement)));
+    let header = statements.skip_while(|(.., statement)| !matches!(statement.tree.kind, StatementKind::Def { .. }));
+    let mut body = header.skip(1);
+    let (at, segment, statement) = body.find(|(_, segment, statement)| match &statement.tree.kind {
+        StatementKind::Expr(Expr { kind: ExprKind::String, .. }) => false,
+        StatementKind::Expr(Expr { kind: ExprKind::Call { callee, .. }, .. }) => {
+            !segment.cursor(statement).path(callee.tokens).ends_with(".func_attr")
+        }
+        _ => true,
+    })?;
+    let before = segment.text().get(..statement.span.start as usize)?;
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let indent = before.get(line..).filter(|indent| indent.trim().is_empty())?;
+    let place = Span::empty(u32::try_from(line).ok()?);
+    Some((ItemPlace::Segment(u32::try_from(at).ok()?, place), indent.to_owned()))
 }
 
 /// Returns the end of the body's last line, and the indentation of the body.

@@ -3,7 +3,7 @@
 
 use super::advice::missing_return;
 use super::memo::State;
-use crate::elaborate::{SegmentResult, Unresolved};
+use crate::elaborate::{Role, SegmentResult, Unresolved};
 use crate::entry::Place;
 use crate::signature::Header;
 use rx_base::{Code, Diagnostic, Fix, Span};
@@ -52,6 +52,9 @@ impl State {
             let uses = if uses.contains(&primary) { uses } else { vec![primary.clone()] };
             uses.into_iter().map(|place| (place, meant.to_owned())).collect()
         };
+        if let Role::Module { declared } | Role::Function { declared } = wrong.role {
+            return self.with_module(diagnostic, wrong, declared, all);
+        }
         if let Some(near) = self.nearest(wrong, at) {
             suggest(diagnostic, near, all(near))
         } else if let Some(meant) = self.meant(wrong, at) {
