@@ -256,6 +256,9 @@ impl Reader<'_> {
 
     /// Reads `buffer[index] = value`.
     pub(super) fn store(&mut self, cursor: Cursor<'_>, buffer: &Tree, index: &Tree, value: &Tree) -> Outcome<Stmt> {
+        if let Some((buffer, indices)) = self.separate_indices(cursor, buffer, index)? {
+            return self.store(cursor, buffer, &indices, value);
+        }
         let view = match self.value(cursor, buffer)? {
             Value::Pointer(_) => return self.unsupported(cursor.at(buffer.tokens), "an assignment to a pointer"),
             value => self.memory(cursor.at(buffer.tokens), value, "an assignment to")?,

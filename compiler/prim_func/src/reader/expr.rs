@@ -2,7 +2,7 @@
 
 use super::value::{Source, Value, View};
 use super::{DEEPEST, Outcome, Reader};
-use rx_base::{Code, DType, counted};
+use rx_base::{Code, DType, Diagnostic, Fix, counted};
 use rx_syntax::ast::{self, BoolOp, Expr as Tree, ExprKind, TokenRange};
 use rx_syntax::{At, Cursor};
 use rx_tir::{BinaryOp, Expr};
@@ -184,6 +184,9 @@ impl Reader<'_> {
     }
 
     fn subscript(&mut self, cursor: Cursor<'_>, tree: &Tree, value: &Tree, index: &Tree) -> Outcome<Value> {
+        if let Some((buffer, indices)) = self.separate_indices(cursor, value, index)? {
+            return self.subscript(cursor, tree, buffer, &indices);
+        }
         match self.value(cursor, value)? {
             Value::Buffer(view) => {
                 let indices = self.indices(cursor.at(tree.tokens), &view, index)?;
@@ -218,6 +221,48 @@ impl Reader<'_> {
                 self.unsupported(cursor.at(tree.tokens), &subject)
             }
         }
+    }
+
+    /// Reports `A[i][j]`, an element whose indices are in separate brackets, where `value` is `A[i]` and `index` is `j`.
+    /// Returns the buffer and all indices, so that the rest of the statement is checked; `None` if `value[index]` is
+    /// not such an element.
+    pub(super) fn separate_indices<'t>(
+        &mut self,
+        cursor: Cursor<'_>,
+        value: &'t Tree,
+        index: &'t Tree,
+    ) -> Outcome<Option<(&'t Tree, Tree)>> {
+        let ExprKind::Subscript { .. } = value.kind else { return Ok(None) };
+        let (mut head, mut innermost) = (value, value);
+        let (mut lists, mut edits) = (vec![index], Vec::new());
+        while let ExprKind::Subscript { value, index } = &head.kind {
+            // The closing bracket, and the opening one that follows.
+            let between = TokenRange { start: head.tokens.end.saturating_sub(1), end: head.tokens.end + 1 };
+            edits.push((self.place(cursor.at(between)), ", ".to_owned()));
+            lists.push(index);
+            innermost = head;
+            head = value;
+        }
+        if !matches!(head.kind, ExprKind::Name) {
+            return Ok(None);
+        }
+        let Value::Buffer(view) = self.value(cursor, head)? else { return Ok(None) };
+        let items: Vec<Tree> = lists.iter().rev().flat_map(|list| index_items(list)).cloned().collect();
+        if items.len() != view.shape.len() {
+            return Ok(None);
+        }
+        let found = lists.last().map_or(0, |list| index_items(list).len());
+        let (name, dims) = (cursor.source(head.tokens), counted(view.shape.len(), "dim"));
+        let message = format!("`{name}` has {dims}; found {}", counted(found, "index"));
+        let title = "write all indices in one pair of brackets".to_owned();
+        let mistake = Diagnostic::new(Code::TensorNdimMismatch, self.place(cursor.at(innermost.tokens)), message)
+            .with_fix(Fix { title, edits, safe: true });
+        if !self.is_tracing() {
+            return Err(Box::new(mistake));
+        }
+        self.keep_certain(mistake);
+        let tokens = TokenRange { start: head.tokens.end + 1, end: index.tokens.end };
+        Ok(Some((head, Tree { kind: ExprKind::Tuple(items), tokens })))
     }
 
     /// Reads the indices in the brackets of a view with their positions. Their number must be the view's number of
