@@ -12,7 +12,7 @@
 //! Modules import in one direction, from top to bottom:
 //!
 //! - statements, with the state `Elaborator`: `statement`, `branch`, `binding`, `header`, `function_attributes`;
-//! - expressions, with the state `Elaborator`: `expr`, `namespace`, `arguments`, `attribute`, `dim`, `types`, `sugar`,
+//! - expressions, with the state `Elaborator`: `expr`, `namespace`, `operator_names`, `arguments`, `attribute`, `dim`, `types`, `sugar`,
 //!   `inspected`, `match_cast`, `condition`;
 //! - judgements of typed values, with the state `Checker`: `call`, `call_tir`, `function_call`, `trial`, `summaries`,
 //!   `index_sites`, `values`, `refinement`, `advice`, `names` and others;
@@ -51,6 +51,7 @@ mod lifted;
 mod match_cast;
 mod names;
 mod namespace;
+mod operator_names;
 mod recorder;
 mod refinement;
 mod result;

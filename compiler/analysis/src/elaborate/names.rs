@@ -165,6 +165,14 @@ impl Checker<'_> {
         self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);
     }
 
+    /// Reports the undefined name `head` that must be replaced by `meant`, a namespace or an operator, and defines it as
+    /// an error.
+    pub(super) fn undefined_namespace(&mut self, head: Name, span: Span, meant: Name) {
+        self.error(Code::UndefinedName, span, format!("`{head}` is not defined"));
+        self.store_unresolved(head, span, Role::Replaced(meant));
+        self.redefine_everywhere(head, Entry::value(StructInfo::Error), span);
+    }
+
     /// Whether `head` in `head.member` denotes the module. An undefined name that means the module, such as `self`, is
     /// reported once and denotes it from here on.
     pub(super) fn is_module(&mut self, head: Name, span: Span, member: Name) -> bool {

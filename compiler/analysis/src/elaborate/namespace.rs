@@ -5,9 +5,7 @@ use super::call::default_slot;
 use super::call_tir::WrittenOutputs;
 use super::elaborator::Elaborator;
 use super::ir::{error, int, prim_dim, scalar, shape};
-use super::names::is_extension;
-use crate::entry::{Entry, mistake};
-use rx_base::edit_distance::nearest;
+use crate::entry::mistake;
 use rx_base::name::name;
 use rx_base::{Code, DType, Dim, Span};
 use rx_context::Namespace;
@@ -46,6 +44,7 @@ impl Elaborator<'_> {
                 }
             }
         }
+        self.operator_without_namespace(cursor, callee);
         let function = self.expr(cursor, callee);
         let args = self.operands(cursor, arguments);
         self.check.value_call(function, args, span)
@@ -163,65 +162,6 @@ impl Elaborator<'_> {
     pub(super) fn missing(&mut self, span: Span, usage: &str) -> IrExpr {
         self.check.error(Code::MissingArgument, span, format!("an argument is missing: `{usage}`"));
         error(span)
-    }
-
-    /// Reports an operator without a schema.
-    ///
-    /// All names directly in `R` are known, so an unknown one there is a mistake, and so is a misspelling. In nested
-    /// namespaces, such as `R.my.op`, a build of TVM may have added the operator: a note is reported, and the
-    /// annotation of the result is trusted.
-    fn unknown_operator(
-        &mut self,
-        cursor: Cursor<'_>,
-        callee: &Expr,
-        arguments: &[Argument],
-        function: &str,
-        span: Span,
-    ) -> IrExpr {
-        let place = cursor.span(callee.tokens);
-        let declared =
-            self.check.file.operators.iter().flat_map(|operators| operators.all()).map(|operator| &operator.schema);
-        let known: Vec<&str> = rx_ops::all().chain(declared).map(|schema| schema.name).chain(special_forms()).collect();
-        let near = nearest(function, known.iter().copied()).or_else(|| {
-            // A known name with a suffix: `sum_zz`.
-            known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
-        });
-        let source = cursor.path(callee.tokens);
-        let unknown = mistake(Code::UnknownOperator, place, format!("there is no operator `{source}`"));
-        match near {
-            Some(near) => {
-                let meant = format!("{}.{near}", source.split('.').next().unwrap_or("R"));
-                self.check.report(suggest_in_place(unknown, Some(&meant)));
-            }
-            None if !function.contains('.') && !BUILDER_FORMS.contains(&function) => {
-                let help = "an operator of your own build of TVM is declared in `rx.toml`, as one of `[[ops]]`";
-                self.check.report(unknown.with_help(help));
-            }
-            None => {
-                let marker = name(&format!("<no schema of {function}>"));
-                if self.check.lookup(marker).is_none() {
-                    let message = format!("rx has no schema of `{source}`; its annotation is trusted");
-                    self.check.error(Code::NoSchema, place, message);
-                    self.check.redefine_everywhere(marker, Entry::value(StructInfo::Error), place);
-                }
-            }
-        }
-        for argument in arguments {
-            self.argument_of_unknown(cursor, argument);
-        }
-        error(span)
-    }
-
-    /// Elaborates an argument of an unknown operator, only to resolve its names.
-    pub(super) fn argument_of_unknown(&mut self, cursor: Cursor<'_>, argument: &Argument) {
-        if argument.keyword.is_none()
-            && matches!(
-                argument.value.kind,
-                ExprKind::Name | ExprKind::Call { .. } | ExprKind::Tuple(_) | ExprKind::List(_)
-            )
-        {
-            self.expr(cursor, &argument.value);
-        }
     }
 
     fn constant(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) -> IrExpr {
@@ -586,7 +526,7 @@ pub fn special_forms() -> impl Iterator<Item = &'static str> {
 }
 
 /// Names of `R` that build programs in Python, and names of devices: TVM's parser evaluates them, rx does not.
-const BUILDER_FORMS: &[&str] = &[
+pub(super) const BUILDER_FORMS: &[&str] = &[
     "arg",
     "device_mesh",
     "emit_match_cast",

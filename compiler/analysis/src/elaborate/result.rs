@@ -73,6 +73,8 @@ pub enum Role {
     Output,
     /// The condition of an `if`.
     Condition,
+    /// A namespace or operator for which this text must be written: `R.nn` for `nn`.
+    Replaced(Name),
     /// The module, as in `cls.f`.
     Module {
         /// Whether `cls` denotes the module.

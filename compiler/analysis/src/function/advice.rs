@@ -93,7 +93,7 @@ impl State {
                 }
                 Role::Output => dataflow.is_some(),
                 Role::Condition => is_condition(ty),
-                Role::Value | Role::Dim | Role::Module { .. } | Role::Function { .. } => false,
+                Role::Value | Role::Dim | Role::Replaced(_) | Role::Module { .. } | Role::Function { .. } => false,
             },
             _ => false,
         };

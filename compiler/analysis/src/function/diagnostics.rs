@@ -55,6 +55,9 @@ impl State {
         if let Role::Module { declared } | Role::Function { declared } = wrong.role {
             return self.with_module(diagnostic, wrong, declared, all);
         }
+        if let Role::Replaced(meant) = wrong.role {
+            return suggest(diagnostic, &meant, all(&meant));
+        }
         if let Some(near) = self.nearest(wrong, at) {
             suggest(diagnostic, near, all(near))
         } else if let Some(meant) = self.meant(wrong, at) {
