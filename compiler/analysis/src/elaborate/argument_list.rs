@@ -117,7 +117,7 @@ impl Checker<'_> {
         if params.count > MOST_ARGUMENTS {
             return None;
         }
-        let variables = self.variables_to_pass(params, args);
+        let variables = self.variables_to_pass(params.names, args);
         let lists = (0..=args.len()).rev().filter_map(|at| Some((at, filled(params, args, at, missing, &variables)?)));
         let (at, list) = lists.min_by_key(|(_, list)| Reverse(params.named(list)))?;
         let passed: Vec<&str> =
@@ -134,14 +134,15 @@ impl Checker<'_> {
         Some(Fix { title: format!("pass `{passed}`"), edits: vec![(Place::Here(place), text)], safe: false })
     }
 
-    /// Returns the variables that may be meant by missing arguments, likeliest first. They are found by name, so that
-    /// they do not depend on how the function is cut into segments.
-    fn variables_to_pass(&mut self, params: &Parameters<'_>, args: &[IrExpr]) -> Vec<IrExpr> {
+    /// Returns the variables that may be meant by missing arguments, likeliest first: those with the names of the
+    /// parameters, `params`, and the parameters of the enclosing function. They are found by name, so that they do not
+    /// depend on how the function is cut into segments.
+    pub(super) fn variables_to_pass(&mut self, params: &[Name], args: &[IrExpr]) -> Vec<IrExpr> {
         let own = match self.lookup(name(FUNCTION_CONTEXT)) {
             Some(Entry::Function(context)) => self.asked.signature(context.name),
             _ => None,
         };
-        let mut names = params.names.to_vec();
+        let mut names = params.to_vec();
         if let Some(Signature::Relax(signature)) = own.as_deref() {
             names.extend(signature.params.iter().take(MOST_PARAMETERS).map(|(name, _)| *name));
         }

@@ -202,25 +202,29 @@ impl Elaborator<'_> {
     /// Fills in the defaults, and reports required parameters without an argument.
     fn complete(&mut self, bound: &mut BoundCall) {
         let mut missing = Vec::new();
-        for (slot, param) in bound.slots.iter_mut().zip(bound.schema.params) {
+        for (at, (slot, param)) in bound.slots.iter_mut().zip(bound.schema.params).enumerate() {
             if !matches!(slot, Argument::Absent) {
                 continue;
             }
             match (param.default, param.kind) {
                 (_, ParamKind::Variadic) => *slot = Argument::Operands(Vec::new()),
-                (Default::Required, _) => missing.push(param.name),
+                (Default::Required, _) => missing.push((at, param.name)),
                 _ => *slot = default_slot(param),
             }
         }
-        if let ([first, ..], false) = (&missing[..], bound.broken) {
-            let names = missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        if let ([(at, first), ..], false) = (&missing[..], bound.broken) {
+            let names = missing.iter().map(|(_, name)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             let place = Place::Here(bound.callee_span);
             let message = match missing.len() {
                 1 => format!("{}: argument `{first}` is missing", short(bound.schema)),
                 _ => format!("{}: arguments {names} are missing", short(bound.schema)),
             };
-            self.check
-                .report(Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema)));
+            let mut diagnostic =
+                Diagnostic::new(Code::MissingArgument, place, message).with_note(signature_text(bound.schema));
+            if missing.len() == 1 {
+                diagnostic.fixes.extend(self.check.missing_operand(bound, *at));
+            }
+            self.check.report(diagnostic);
         }
         bound.broken |= !missing.is_empty();
     }

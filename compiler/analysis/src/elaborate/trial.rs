@@ -100,6 +100,20 @@ impl Checker<'_> {
         }
     }
 
+    /// Returns the fix that passes a variable for parameter `at`, the only one without an argument, if the call is valid
+    /// with it.
+    pub(super) fn missing_operand(&mut self, bound: &BoundCall, at: usize) -> Option<Fix<Place>> {
+        let param = bound.schema.params.get(at).filter(|param| param.kind == ParamKind::Tensor)?;
+        let bounds = self.bounds.clone();
+        let given: Vec<IrExpr> = bound.slots.iter().filter_map(operand).cloned().collect();
+        let passed = self.variables_to_pass(&[name(param.name)], &given).into_iter().find_map(|variable| {
+            let IrKind::Var(called) = variable.kind else { return None };
+            let change = (at, Argument::Operand(variable), called.to_string());
+            type_with(bound, std::slice::from_ref(&change), &bounds).map(|_| change)
+        })?;
+        self.written(bound, Candidate { title: format!("pass `{}`", passed.2), changes: vec![passed] })
+    }
+
     /// Converts a candidate to edits: a written argument is replaced, another one is inserted before the call's
     /// closing parenthesis.
     fn written(&self, bound: &BoundCall, candidate: Candidate) -> Option<Fix<Place>> {
