@@ -10,6 +10,7 @@
 
 mod arity;
 mod attributes;
+mod declare;
 mod forms;
 mod kinds;
 pub mod members;
@@ -113,7 +114,9 @@ fn names(segments: &[Arc<Segment>], file: &FileContext, macro_from: Option<u32>)
             walk.enter_macro(cursor, statement);
             walk.nest.enter(cursor, statement);
             walk.scopes.enter(cursor, statement);
+            let found = walk.found.len();
             walk.statement(cursor, &statement.tree.kind);
+            walk.offer_declarations(found, segment, statement);
             walk.scopes.bind(cursor, statement);
             walk.forms(cursor, &in_order(cursor, file, &statement.tree.kind), statement.indent);
             walk.kinds.bind(cursor, &statement.tree.kind);

@@ -29,11 +29,14 @@ impl Elaborator<'_> {
     ) -> IrExpr {
         let place = cursor.span(callee.tokens);
         let known = self.known_operators();
-        let near =
-            in_other_namespace(function, &known).or_else(|| nearest(function, known.iter().copied())).or_else(|| {
-                // A known name with a suffix: `sum_zz`.
-                known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
-            });
+        let misspelt = nearest(function, known.iter().copied()).or_else(|| {
+            // A known name with a suffix: `sum_zz`.
+            known.iter().copied().filter(|name| is_extension(function, name)).max_by_key(|name| name.len())
+        });
+        let near = match misspelt {
+            None if function.contains('.') => None,
+            _ => in_other_namespace(function, &known).or(misspelt),
+        };
         let source = cursor.path(callee.tokens);
         let unknown = mistake(Code::UnknownOperator, place, format!("there is no operator `{source}`"));
         match near {
@@ -116,14 +119,9 @@ impl Elaborator<'_> {
     }
 }
 
-/// Returns the operator with the same last part in another namespace: `nn.relu` for `relu`, `add` for `nn.add`. A
-/// namespace without known operators may be that of a build of TVM, and so is not another spelling.
+/// Returns the operator with the same last part in another namespace: `nn.relu` for `relu`, `add` for `nn.add`.
 fn in_other_namespace<'k>(function: &str, known: &[&'k str]) -> Option<&'k str> {
-    let (space, last) = function.rsplit_once('.').unwrap_or(("", function));
-    let mut spaces = known.iter().filter_map(|name| Some(name.rsplit_once('.')?.0));
-    if !space.is_empty() && !spaces.any(|known| known == space) {
-        return None;
-    }
-    let same = known.iter().copied().filter(|name| *name != function && name.rsplit('.').next() == Some(last));
+    let last = function.rsplit('.').next();
+    let same = known.iter().copied().filter(|name| *name != function && name.rsplit('.').next() == last);
     same.min_by_key(|name| (name.matches('.').count(), !name.starts_with("nn.")))
 }

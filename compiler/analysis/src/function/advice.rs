@@ -74,16 +74,24 @@ impl State {
     }
 
     /// Returns the value that an undefined name without similar names may mean, by its role: the last value that can
-    /// be returned, the last variable of the dataflow block, or the last condition.
+    /// be returned, the last variable of the dataflow block, the last condition, or the only dim of the signature.
     pub(super) fn meant(&self, wrong: &Unresolved, at: u32) -> Option<Name> {
         const LOOKED_AT: usize = 256;
         let at = at as usize;
         let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
         let earlier = self.results.get(..at)?.iter().rev().flat_map(|result| result.exports.iter().rev());
-        let declared = self.results.first()?.exports.iter().find_map(|export| match &export.entry {
-            Entry::Function(context) => context.ret.as_ref(),
+        let context = self.results.first()?.exports.iter().find_map(|export| match &export.entry {
+            Entry::Function(context) => Some(context),
             _ => None,
-        });
+        })?;
+        if wrong.role == Role::Dim {
+            // An undefined dim of the signature is to be declared.
+            return match &context.dims.bound[..] {
+                [only] if at > 0 => Some(*only),
+                _ => None,
+            };
+        }
+        let declared = context.ret.as_ref();
         let fits = |export: &&Export| match &export.entry {
             Entry::Value { ty, .. } if ty.is_error() || export.name.starts_with('<') => false,
             Entry::Value { ty, dataflow, .. } => match wrong.role {
