@@ -2,13 +2,15 @@
 
 use super::elaborator::Elaborator;
 use super::ir::{error, int, prim_dim, scalar, tuple};
-use crate::entry::{Entry, mistake, replace_fix};
+use crate::entry::{Entry, Place, mistake, replace_fix};
+use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, DType, Name, Span, counted};
+use rx_context::mistakes::suggest;
 use rx_ir::struct_info::{MAX_DEPTH, MAX_PARTS};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, FunctionInfo, PrimInfo, PrimValue, Signature, StructInfo};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, UnaryOp};
+use rx_syntax::ast::{BinaryOp, CompareOp, Expr, ExprKind, TokenRange, UnaryOp};
 use std::sync::Arc;
 
 impl Elaborator<'_> {
@@ -249,6 +251,7 @@ impl Elaborator<'_> {
                 return error(span);
             }
         }
+        let (token, source) = (attribute, cursor.source(value.tokens));
         let attribute = cursor.text(attribute);
         if let Some(answer) = self.inspected_dtype(cursor, value, attribute, span) {
             return answer;
@@ -260,8 +263,16 @@ impl Elaborator<'_> {
         if !value.ty.is_error() {
             let mut diagnostic =
                 mistake(Code::UnsupportedConstruct, span, format!("a Relax value has no attribute `{attribute}`"));
-            if attribute == "shape" {
+            let is_tensor = matches!(value.ty, StructInfo::Tensor(_));
+            let near = nearest(attribute, super::inspected::OF_TENSOR).filter(|_| is_tensor);
+            if attribute == "shape" || near == Some("shape") {
                 diagnostic = diagnostic.with_help("its shape is `R.shape_of(x)`");
+                let text = format!("{}.shape_of({source})", self.check.file.spelled_namespace("R"));
+                let fix = replace_fix(span, format!("change to {text}"), text);
+                diagnostic.fixes.extend(is_tensor.then_some(fix));
+            } else if let Some(near) = near {
+                let place = Place::Here(cursor.span(TokenRange::one(token)));
+                diagnostic = suggest(diagnostic, near, vec![(place, near.to_owned())]);
             }
             self.check.report(diagnostic);
         }

@@ -9,6 +9,9 @@ use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind};
 
+/// The attributes of a tensor that are values, and `shape`, which is `R.shape_of(x)`.
+pub(super) const OF_TENSOR: [&str; 4] = ["shape", "ndim", "byte_offset", "elem_offset"];
+
 /// Returns the operator that an attribute of a tensor denotes.
 pub(super) fn of_tensor(attribute: &str) -> Option<&'static str> {
     Some(match attribute {

@@ -4,10 +4,12 @@ use super::elaborator::Elaborator;
 use super::ir::error;
 use super::names::is_extension;
 use super::namespace::{BUILDER_FORMS, special_forms};
+use super::types::TYPES;
 use crate::entry::{Entry, mistake};
 use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, Name, Span};
+use rx_context::Namespace;
 use rx_context::mistakes::suggest_in_place;
 use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::Cursor;
@@ -63,8 +65,15 @@ impl Elaborator<'_> {
         error(span)
     }
 
-    /// Elaborates an argument of an unknown operator, only to resolve its names.
+    /// Elaborates an argument of an unknown operator, only to resolve its names. A type is no value.
     pub(super) fn argument_of_unknown(&mut self, cursor: Cursor<'_>, argument: &Argument) {
+        if let ExprKind::Call { callee, .. } = &argument.value.kind
+            && let Some((head, function)) = cursor.path(callee.tokens).split_once('.')
+            && self.check.file.namespace(head) == Some(Namespace::Relax)
+            && TYPES.contains(&function)
+        {
+            return;
+        }
         if argument.keyword.is_none()
             && matches!(
                 argument.value.kind,

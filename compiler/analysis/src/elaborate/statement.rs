@@ -3,11 +3,12 @@
 use super::elaborator::Elaborator;
 use super::ir::tuple;
 use super::result::{BlockState, Role, Row, RowKind};
-use crate::entry::{Entry, FUNCTION_CONTEXT, mistake, replace_fix};
+use crate::entry::{Entry, FUNCTION_CONTEXT, Place, mistake, replace_fix};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind, reconcile, says_more};
+use rx_base::edit_distance::nearest;
 use rx_base::name::name;
-use rx_base::{Code, Span};
+use rx_base::{Code, Fix, Span};
 use rx_ir::{Expr as IrExpr, StructInfo};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Statement};
@@ -95,7 +96,9 @@ impl<'a> Elaborator<'a> {
                     items.first().is_some_and(|item| self.check.is_relax_call(cursor, &item.context, "dataflow"));
                 if !is_dataflow && statement.tree.error.is_none() {
                     let message = "only `with R.dataflow():` has a meaning in a Relax function";
-                    self.check.error(Code::UnsupportedConstruct, statement.span, message);
+                    let mut diagnostic = mistake(Code::UnsupportedConstruct, statement.span, message);
+                    diagnostic.fixes.extend(items.first().and_then(|item| self.dataflow_meant(cursor, &item.context)));
+                    self.check.report(diagnostic);
                 }
                 // Any `with` opens a dataflow block, whatever was meant, so that a broken header causes no further
                 // diagnostics.
@@ -245,6 +248,18 @@ impl<'a> Elaborator<'a> {
                 }
             }
         }
+    }
+
+    /// Returns the fix of the context of a `with` that means `R.dataflow()`, such as `R.datflow()` or `dataflow()`.
+    fn dataflow_meant(&self, cursor: Cursor<'_>, context: &Expr) -> Option<Fix<Place>> {
+        let callee = match &context.kind {
+            ExprKind::Call { callee, .. } => &**callee,
+            _ => context,
+        };
+        let last = cursor.path(callee.tokens).rsplit('.').next().filter(|_| callee.is_dotted_name())?;
+        let is_meant = last == "dataflow" || nearest(last, ["dataflow"]).is_some();
+        let text = format!("{}.dataflow()", self.check.file.spelled_namespace("R"));
+        is_meant.then(|| replace_fix(cursor.span(context.tokens), format!("change to {text}"), text))
     }
 
     fn return_value(&mut self, cursor: Cursor<'a>, value: Option<&Expr>, span: Span) {

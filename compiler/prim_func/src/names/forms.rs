@@ -3,12 +3,13 @@
 
 use super::Walk;
 use crate::functions::mistakes;
+use rx_base::edit_distance::nearest;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic, Span, counted};
-use rx_context::mistakes::suggest_in_place;
+use rx_context::mistakes::{suggest, suggest_in_place};
 use rx_context::{ItemPlace, Namespace};
 use rx_syntax::Cursor;
-use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
 
 /// Forms that describe the enclosing block.
 const BLOCK_FORMS: &[&str] = &["reads", "writes", "where", "init", "sblock_attr", "block_attr"];
@@ -68,7 +69,7 @@ impl Walk<'_> {
         if let Some(axis) = form.strip_prefix("axis.")
             && !AXES.contains(&axis)
         {
-            self.mistake(Code::UnknownOperator, cursor.span(callee.tokens), format!("`{head}.axis` has no `{axis}`"));
+            self.unknown_axis(cursor, callee, head, axis);
         }
         if (BLOCK_FORMS.contains(&form) || form.starts_with("axis."))
             && !self.nest.is_in_block()
@@ -81,6 +82,19 @@ impl Walk<'_> {
             self.block(cursor, head, form, arguments);
         }
         Some((form, arguments))
+    }
+
+    /// Reports `T.axis.spatail`, a kind of axis that does not exist.
+    fn unknown_axis(&mut self, cursor: Cursor<'_>, callee: &Expr, head: &str, axis: &str) {
+        let segment = self.segment;
+        let place = |tokens: TokenRange| ItemPlace::Segment(segment, cursor.span(tokens));
+        let message = format!("`{head}.axis` has no `{axis}`");
+        let mut diagnostic = Diagnostic::new(Code::UnknownOperator, place(callee.tokens), message);
+        if let (Some(near), ExprKind::Attribute { name, .. }) = (nearest(axis, AXES.iter().copied()), &callee.kind) {
+            let edits = vec![(place(TokenRange::one(*name)), near.to_owned())];
+            diagnostic = suggest(diagnostic, near, edits);
+        }
+        self.found.push(diagnostic);
     }
 
     /// Checks `T.sblock("name")`: it takes one name, and the function may not be declared `s_tir=False`.

@@ -3,7 +3,9 @@
 use super::value::{Source, Value, View};
 use super::{Outcome, Reader};
 use rx_base::diagnostic::Severity;
+use rx_base::edit_distance::nearest;
 use rx_base::{Code, DType, Diagnostic, Name, counted};
+use rx_context::mistakes::suggest_in_place;
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind};
 use rx_syntax::{At, Cursor};
 use rx_tir::{Buffer, BufferId, Expr, Fragment, Scope};
@@ -124,15 +126,24 @@ impl Reader<'_> {
 
     /// Reads a dtype: a string, `T.float32` or `A.dtype`.
     pub(super) fn dtype(&mut self, cursor: Cursor<'_>, tree: &Tree) -> Outcome<DType> {
-        let dtype = match self.value(cursor, tree)? {
-            Value::DType(dtype) => Some(dtype),
-            Value::Text(text) => DType::parse(&text),
+        let value = self.value(cursor, tree)?;
+        let dtype = match &value {
+            Value::DType(dtype) => Some(*dtype),
+            Value::Text(text) => DType::parse(text),
             _ => None,
         };
         match dtype {
             Some(dtype) if dtype.lanes != 1 => self.unsupported(cursor.at(tree.tokens), &format!("vectors of {dtype}")),
             Some(dtype) => Ok(dtype),
-            None => self.mistake(cursor.at(tree.tokens), Code::UnknownDtype, "this is not a dtype"),
+            None => {
+                let near = match &value {
+                    Value::Text(text) => nearest(text, DType::USUAL).map(|near| format!("\"{near}\"")),
+                    _ => None,
+                };
+                let place = self.place(cursor.at(tree.tokens));
+                let mistake = Diagnostic::new(Code::UnknownDtype, place, "this is not a dtype");
+                Err(Box::new(suggest_in_place(mistake, near.as_deref())))
+            }
         }
     }
 
