@@ -12,8 +12,8 @@
 //! Modules import in one direction, from top to bottom:
 //!
 //! - statements, with the state `Elaborator`: `statement`, `branch`, `binding`, `header`, `function_attributes`;
-//! - expressions, with the state `Elaborator`: `expr`, `namespace`, `operator_names`, `arguments`, `attribute`, `dim`, `types`, `sugar`,
-//!   `inspected`, `match_cast`, `condition`;
+//! - expressions, with the state `Elaborator`: `expr`, `namespace`, `operator_names`, `arguments`, `attribute`, `dim`,
+//!   `types`, `sugar`, `inspected`, `match_cast`, `condition`;
 //! - judgements of typed values, with the state `Checker`: `call`, `call_tir`, `function_call`, `trial`, `summaries`,
 //!   `index_sites`, `values`, `refinement`, `advice`, `names` and others;
 //! - data: `asked`, `bound_call`, `ir`, `result`, `scope`, `shared_types`.
@@ -67,6 +67,7 @@ mod types;
 mod underspecified;
 mod values;
 
+pub(crate) use advice::{PURITY_ANCHOR, purity_text};
 pub use annotate::return_place;
 pub(crate) use bound_call::current_keyword;
 pub use call::signature_text;

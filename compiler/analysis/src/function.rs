@@ -11,6 +11,7 @@ mod advice;
 mod diagnostics;
 mod index;
 mod memo;
+mod move_out;
 
 pub use memo::FunctionMemo;
 

@@ -33,6 +33,14 @@ pub(super) enum Anchor {
 /// `@R.function(pure=True)`.
 const PURITY: [&str; 4] = ["(pure=False)", "pure=False", ", pure=False", "False"];
 
+/// The reserved name of the anchor for the purity of a function.
+pub(crate) const PURITY_ANCHOR: &str = "<purity>";
+
+/// Returns the text that declares a function as impure at its anchor with this number.
+pub(crate) fn purity_text(number: usize) -> Option<&'static str> {
+    PURITY.get(number).copied()
+}
+
 /// The block ends with `R.output()`: insert the first argument.
 pub(super) const INTO_EMPTY: usize = 0;
 /// The block ends with `R.output(x)`: append an argument.
@@ -46,7 +54,7 @@ impl Anchor {
         match self {
             Anchor::TypeOf(variable) => name(&format!("<type of {variable}>")),
             Anchor::Return => name("<return>"),
-            Anchor::Purity => name("<purity>"),
+            Anchor::Purity => name(PURITY_ANCHOR),
             Anchor::Output(ordinal) => name(&format!("<output {ordinal}>")),
         }
     }
@@ -133,10 +141,10 @@ impl Checker<'_> {
     /// do not depend on its declared purity.
     pub(super) fn impure_fix(&mut self) -> Option<Fix<Place>> {
         let (place, number) = self.anchor(Anchor::Purity)?;
-        let text = PURITY.get(number)?;
+        let text = purity_text(number)?;
         Some(Fix {
             title: "declare the function pure=False".to_owned(),
-            edits: vec![(place, (*text).to_owned())],
+            edits: vec![(place, text.to_owned())],
             safe: true,
         })
     }

@@ -43,9 +43,9 @@ impl Parameters<'_> {
 }
 
 impl Checker<'_> {
-    /// Replaces the fixes of the diagnostics about arguments, from number `since` on, by the one that puts the arguments
-    /// into an order that fits, if there is such an order. It corrects all of them, so another fix for one of them would
-    /// contradict it.
+    /// Replaces the fixes of the diagnostics about arguments, from number `since` on, by the one that puts the
+    /// arguments into an order that fits, if there is such an order. It corrects all of them, so another fix for one of
+    /// them would contradict it.
     pub(super) fn offer_order(&mut self, since: usize, params: &Parameters<'_>, args: &[IrExpr]) {
         if self.diagnostics.len() == since {
             return;

@@ -165,8 +165,8 @@ impl Checker<'_> {
         self.redefine_everywhere(wrong, Entry::value(StructInfo::Error), span);
     }
 
-    /// Reports the undefined name `head` that must be replaced by `meant`, a namespace or an operator, and defines it as
-    /// an error.
+    /// Reports the undefined name `head` that must be replaced by `meant`, a namespace or an operator, and defines it
+    /// as an error.
     pub(super) fn undefined_namespace(&mut self, head: Name, span: Span, meant: Name) {
         self.error(Code::UndefinedName, span, format!("`{head}` is not defined"));
         self.store_unresolved(head, span, Role::Replaced(meant));
@@ -194,7 +194,8 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether `cls` denotes the module here; `None` if it cannot, because there is no module or `cls` is another value.
+    /// Whether `cls` denotes the module here; `None` if it cannot, because there is no module or `cls` is another
+    /// value.
     fn declares_module(&mut self) -> Option<bool> {
         match self.lookup(name("cls")) {
             _ if self.file.modules.is_empty() => None,

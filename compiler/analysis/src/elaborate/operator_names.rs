@@ -84,7 +84,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Reports the undefined name at the head of `callee` if an operator is meant: `nn.relu` and `relu` mean `R.nn.relu`.
+    /// Reports the undefined name at the head of `callee` if an operator is meant: `nn.relu` and `relu` mean
+    /// `R.nn.relu`.
     pub(super) fn operator_without_namespace(&mut self, cursor: Cursor<'_>, callee: &Expr) {
         if !callee.is_dotted_name() {
             return;

@@ -100,8 +100,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the fix that passes a variable for parameter `at`, the only one without an argument, if the call is valid
-    /// with it.
+    /// Returns the fix that passes a variable for parameter `at`, the only one without an argument, if the call is
+    /// valid with it.
     pub(super) fn missing_operand(&mut self, bound: &BoundCall, at: usize) -> Option<Fix<Place>> {
         let param = bound.schema.params.get(at).filter(|param| param.kind == ParamKind::Tensor)?;
         let bounds = self.bounds.clone();

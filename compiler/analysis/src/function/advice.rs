@@ -108,8 +108,8 @@ impl State {
         here.iter().rev().chain(earlier).take(LOOKED_AT).find(fits).map(|export| export.name)
     }
 
-    /// Adds the fix of a name that means the module or a function of it: the name becomes `cls` or `cls.f`, by the edits
-    /// `all`, and `cls = Module` begins the body if `cls` is not `declared`.
+    /// Adds the fix of a name that means the module or a function of it: the name becomes `cls` or `cls.f`, by the
+    /// edits `all`, and `cls = Module` begins the body if `cls` is not `declared`.
     pub(super) fn with_module(
         &self,
         diagnostic: Diagnostic<ItemPlace>,

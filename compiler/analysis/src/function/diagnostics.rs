@@ -37,6 +37,9 @@ impl State {
         {
             placed = self.with_meant(placed, wrong, at);
         }
+        if let (Code::ImpureInDataflow, Place::Here(span)) = (diagnostic.code, &diagnostic.primary) {
+            placed.fixes.extend(self.move_out(at, *span));
+        }
         match at {
             0 => self.with_return_type(placed, span_of(diagnostic)),
             _ => placed,

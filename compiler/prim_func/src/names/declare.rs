@@ -7,8 +7,9 @@ use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::{Cursor, Segment, Statement};
 
 impl Walk<'_> {
-    /// Adds fixes to the diagnostics of a statement, from number `since` on: an undefined dim of `T.match_buffer(a, (n, 4))`
-    /// is declared by `n = T.int64()` before the statement, and gets its value from the argument.
+    /// Adds fixes to the diagnostics of a statement, from number `since` on: an undefined dim of
+    /// `T.match_buffer(a, (n, 4))` is declared by `n = T.int64()` before the statement, and gets its value from the
+    /// argument.
     pub(super) fn offer_declarations(&mut self, since: usize, segment: &Segment, statement: &Statement) {
         if self.found.len() == since {
             return;

@@ -223,9 +223,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports `A[i][j]`, an element whose indices are in separate brackets, where `value` is `A[i]` and `index` is `j`.
-    /// Returns the buffer and all indices, so that the rest of the statement is checked; `None` if `value[index]` is
-    /// not such an element.
+    /// Reports `A[i][j]`, an element whose indices are in separate brackets, where `value` is `A[i]` and `index` is
+    /// `j`. Returns the buffer and all indices, so that the rest of the statement is checked; `None` if `value[index]`
+    /// is not such an element.
     pub(super) fn separate_indices<'t>(
         &mut self,
         cursor: Cursor<'_>,
