@@ -86,7 +86,7 @@ async function mistake() {
   await squiggle.waitFor({ state: "attached" });
   const { x, y, width, height } = await squiggle.boundingBox();
   await page.mouse.move(x + width / 2, y + height / 2);
-  await page.locator(".monaco-hover:visible", { hasText: "argument 0 of" }).first().waitFor();
+  await page.locator(".monaco-hover:visible", { hasText: "argument 0" }).first().waitFor();
   await shot(page, "editor-mistake");
 }
 

@@ -44,6 +44,15 @@ impl Expr {
         }
     }
 
+    /// The text of a variable or of a field of one: `x`, `x[1]`. `None` for other expressions.
+    pub fn variable_text(&self) -> Option<String> {
+        match &self.kind {
+            ExprKind::Var(name) => Some(name.to_string()),
+            ExprKind::TupleGet(tuple, at) => Some(format!("{}[{at}]", tuple.variable_text()?)),
+            _ => None,
+        }
+    }
+
     /// The call, if it is one.
     pub fn as_call(&self) -> Option<&Call> {
         match &self.kind {

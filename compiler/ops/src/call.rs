@@ -292,13 +292,52 @@ impl<'a> CallInfo<'a> {
         rx_base::symbolic::prove::equal(a, b, self.bounds)
     }
 
-    /// Returns the text of the argument for `name` in suggestions: a variable's name, or `…` for a longer expression.
-    pub fn written(&self, name: &str) -> &'a str {
-        let at = self.schema.params.iter().position(|param| param.name == name);
-        match at.and_then(|at| self.args.get(at)) {
-            Some(Arg::Operand(Expr { kind: ExprKind::Var(variable), .. })) => variable.as_str(),
-            _ => "…",
+    /// Returns the text of the argument for `name` in suggestions: a variable or a field of one, or `…` for a longer
+    /// expression.
+    pub fn written(&self, name: &str) -> String {
+        self.variable(name).unwrap_or_else(|| "…".to_owned())
+    }
+
+    /// Returns the variable passed for a parameter, `x1`, or for an element of its tuple, `tensors[1]`. `None` for a
+    /// longer expression, and for a text that names no parameter.
+    fn variable(&self, mention: &str) -> Option<String> {
+        let arg = |name: &str| self.args.get(self.schema.params.iter().position(|param| param.name == name)?);
+        if let Some(Arg::Operand(operand)) = arg(mention) {
+            return operand.variable_text();
         }
+        let (param, index) = mention.strip_suffix(']')?.split_once('[')?;
+        let index: usize = index.parse().ok()?;
+        match arg(param)? {
+            Arg::Operands(items) => items.get(index)?.variable_text(),
+            Arg::Operand(Expr { kind: ExprKind::Tuple(items), .. }) => items.get(index)?.variable_text(),
+            Arg::Operand(tuple) if tuple.ty.as_tuple().is_some() => {
+                Some(format!("{}[{index}]", tuple.variable_text()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds to the first mention of each parameter in a message the variable passed for it, unless they have one name:
+    /// `` `x1` has dtype float32 `` becomes `` `x1` (`scores`) has dtype float32 ``.
+    pub fn with_variables(&self, message: &str) -> String {
+        let mut text = String::with_capacity(message.len());
+        let mut mentioned: Vec<&str> = Vec::new();
+        let mut rest = message;
+        while let Some((before, quoted)) = rest.split_once('`')
+            && let Some((mention, after)) = quoted.split_once('`')
+        {
+            text.extend([before, "`", mention, "`"]);
+            if !mentioned.contains(&mention)
+                && let Some(variable) = self.variable(mention)
+                && variable != mention
+            {
+                text.extend([" (`", variable.as_str(), "`)"]);
+            }
+            mentioned.push(mention);
+            rest = after;
+        }
+        text.push_str(rest);
+        text
     }
 
     /// Creates a diagnostic whose message begins with the operator's name.
@@ -352,5 +391,31 @@ impl Default {
             Default::Ints(values) => Some(Attr::List(values.iter().map(|value| Attr::Int((*value).into())).collect())),
             Default::Floats(values) => Some(Attr::List(values.iter().map(|value| Attr::Float(*value)).collect())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::{call_of, int, tensor, tuple};
+
+    #[test]
+    fn first_mention_of_parameter_names_its_variable() {
+        let args = [("x1", tensor("2:float32")), ("x2", int("3"))];
+        call_of("add", &args, |call| {
+            let named = call.with_variables("`x1` is 2, `x2` is 3, `x3` and `x1` are");
+            assert_eq!(named, "`x1` (`x`) is 2, `x2` is 3, `x3` and `x1` are");
+            assert_eq!(call.with_variables("an `open quote"), "an `open quote");
+        });
+        call_of("sum", &[("x", tensor("2:float32"))], |call| {
+            assert_eq!(call.with_variables("`x` has one dimension"), "`x` has one dimension");
+        });
+    }
+
+    #[test]
+    fn elements_of_tuples_name_their_variables() {
+        call_of("concat", &[("tensors", tuple(&["2:float32", "3:float32"]))], |call| {
+            assert_eq!(call.with_variables("`tensors[1]` of `tensors`"), "`tensors[1]` (`x`) of `tensors`");
+            assert_eq!(call.with_variables("`tensors[2]`, `tensors[x]`"), "`tensors[2]`, `tensors[x]`");
+        });
     }
 }

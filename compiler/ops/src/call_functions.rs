@@ -252,7 +252,7 @@ fn check_inplace(call: &CallInfo<'_>, argument: &StructInfo, index: usize, outpu
     if agree {
         return Ok(());
     }
-    let message = format_args!("argument {index} is {argument}, the output in its place is {output}");
+    let message = format_args!("`args[{index}]` is {argument}, the output in its place is {output}");
     let report = call.error(Code::CallTirOutputMismatch, ParamPlace::Element("args", index), message);
     Err(report.with_note("an output in place has the shape and dtype of its argument").into())
 }
@@ -276,7 +276,7 @@ fn check_given_back(
         return Ok(());
     }
     let message =
-        format_args!("argument {index} is {argument}, which is not known to be the output in its place, {output}");
+        format_args!("`args[{index}]` is {argument}, which is not known to be the output in its place, {output}");
     let report = call.error(Code::CallTirOutputMismatch, ParamPlace::Element("args", index), message);
     Err(report.with_help("say what the argument is before the call: `R.match_cast(…)`").into())
 }

@@ -357,7 +357,10 @@ pub(crate) fn laid_out_dims<'a>(
         let report = call.operand_error(Code::TensorNdimMismatch, name, message);
         let batch_missing = layout.is_plain() && layout.axis_of('N') == Some(0) && given.checked_add(1) == Some(ndim);
         return Err(match batch_missing {
-            true => report.with_help(format!("is the batch axis missing? `R.expand_dims({name}, axis=[0])` adds one")),
+            true => report.with_help(format!(
+                "is the batch axis missing? `R.expand_dims({}, axis=[0])` adds one",
+                call.written(name)
+            )),
             false => report,
         }
         .into());

@@ -8,7 +8,7 @@ use crate::operands::tensor_type;
 use crate::schema::{Default, Param, ParamKind, Schema, Traits};
 use crate::tensor::values::arrange;
 use rx_base::Code;
-use rx_ir::{ExprKind, StructInfo};
+use rx_ir::StructInfo;
 
 mod view;
 
@@ -113,8 +113,8 @@ fn alloc_storage(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
 fn builtin_alloc_tensor(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     scalar(call, "runtime_device_index")?;
     let shape = new_shape(call, "shape")?;
-    if let Some(ExprKind::Var(variable)) = call.operand("shape").map(|expr| &expr.kind) {
-        let message = format_args!("`shape` must be written out, `{variable}` is a variable");
+    if call.operand("shape").is_some_and(|expr| expr.as_var().is_some()) {
+        let message = format_args!("`shape` must be written out, it is a variable");
         let report = call.error(Code::ArgumentType, ParamPlace::Param("shape"), message);
         return Err(report.with_help("write its dims: `R.shape([…])`").into());
     }

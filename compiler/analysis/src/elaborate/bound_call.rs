@@ -85,6 +85,14 @@ pub(super) fn short(schema: &Schema) -> &'static str {
     schema.name.rsplit('.').next().unwrap_or(schema.name)
 }
 
+/// Describes an argument of a function: ``argument 0 (`x`)``, without the name if it is no variable.
+pub(super) fn numbered(index: usize, argument: &IrExpr) -> String {
+    match argument.variable_text() {
+        Some(variable) => format!("argument {index} (`{variable}`)"),
+        None => format!("argument {index}"),
+    }
+}
+
 /// Returns the value of an integer attribute, if it is a constant.
 pub(super) fn constant(attr: &Attr) -> Option<i64> {
     match attr {

@@ -140,8 +140,15 @@ impl Checker<'_> {
                 Some(rx_base::Label { place, text: label.text.clone() })
             })
             .collect();
+        placed.message = self.message_with_variables(bound, &diagnostic.message);
         self.add_definitions(bound, diagnostic, &mut placed);
         self.with_symbols(placed, &diagnostic.message, bound.slots.iter().flat_map(operand_types))
+    }
+
+    /// Names the caller's variables beside the operator's parameters in a message.
+    fn message_with_variables(&self, bound: &BoundCall, message: &str) -> String {
+        let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
+        CallInfo::new(bound.schema, &args, &self.bounds).with_variables(message)
     }
 
     /// Adds a label at the definition of the guilty argument, unless the rule added one.

@@ -2,6 +2,7 @@
 
 use super::argument_list::Parameters;
 use super::call_tir::fit_buffers;
+use super::bound_call::numbered;
 use super::checker::Checker;
 use super::ir::error;
 use super::names::is_extension;
@@ -205,7 +206,8 @@ impl Checker<'_> {
                     Code::CallArgMismatch,
                     arg.span,
                     format!(
-                        "argument {at} of {} does not fit: {}, {} needs {}",
+                        "{} of {} does not fit: {}, {} needs {}",
+                        numbered(at, arg),
                         target.subject,
                         clash.actual_at_path(),
                         target.names.get(at).map_or_else(|| "the parameter".to_owned(), |name| format!("`{name}`")),
@@ -260,7 +262,7 @@ impl Checker<'_> {
     }
 
     fn underspecified_argument(&mut self, target: &Target<'_>, at: usize, arg: &IrExpr, subject: &str) {
-        let message = format!("argument {at} of {} does not fit: {subject}", target.subject);
+        let message = format!("{} of {} does not fit: {subject}", numbered(at, arg), target.subject);
         let mut diagnostic = mistake(Code::CallArgMismatch, arg.span, message)
             .with_primary_label(arg.ty.to_string())
             .with_help("say what it is before the call: `R.match_cast(…)`");

@@ -1,6 +1,6 @@
 //! Describes values and their parts in messages of a chain.
 
-use rx_ir::{Expr, ExprKind};
+use rx_ir::Expr;
 use rx_ops::provenance::{Facet, Part};
 
 /// Describes a part: `axis 2`, `axis 0 of field 1`, `the dtype`.
@@ -22,16 +22,8 @@ pub(crate) fn describe_part(facet: &Facet) -> String {
 
 /// Describes a value: `` `x` ``, `` `x[1]` ``, or `subject` if it has no name.
 pub(super) fn describe_value(expr: &Expr, subject: &str) -> String {
-    match named(expr) {
+    match expr.variable_text() {
         Some(name) => format!("`{name}`"),
         None => subject.to_owned(),
-    }
-}
-
-fn named(expr: &Expr) -> Option<String> {
-    match &expr.kind {
-        ExprKind::Var(name) => Some(name.to_string()),
-        ExprKind::TupleGet(inner, at) => Some(format!("{}[{at}]", named(inner)?)),
-        _ => None,
     }
 }

@@ -8,7 +8,7 @@ use rx_base::{Answer, Code, Diagnostic, Dim};
 /// Creates the error that data and weight disagree on the number of input channels.
 pub(super) fn channels_report(call: &CallInfo<'_>, conv: &Convolution) -> Diagnostic<ParamPlace> {
     let expected = conv.expected_channels(conv.kernel_in());
-    let message = format_args!("data has {} input channels, weight expects {expected}", conv.in_channels());
+    let message = format_args!("`data` has {} input channels, `weight` expects {expected}", conv.in_channels());
     let report = call
         .error(Code::ConvInChannelsMismatch, ParamPlace::Param("weight"), message)
         .with_primary_label(axis_label(call, "weight", &conv.kernel_layout, 'I', conv.kernel_in()))
@@ -81,10 +81,10 @@ fn swapped_kernel(call: &CallInfo<'_>, conv: &Convolution) -> Option<Swap> {
     let layout = conv.kernel_layout.swapped('O', 'I');
     let because = match conv.direction {
         Direction::Transposed if layout.starts_with('I') => format!(
-            "axis {axis} of weight is {}. PyTorch stores ConvTranspose weights with the input channels first",
+            "axis {axis} of `weight` is {}. PyTorch stores ConvTranspose weights with the input channels first",
             conv.kernel_out()
         ),
-        _ => format!("axis {axis} of weight is {}; are O and I exchanged?", conv.kernel_out()),
+        _ => format!("axis {axis} of `weight` is {}; are O and I exchanged?", conv.kernel_out()),
     };
     Some(Swap { layout, because })
 }
@@ -103,7 +103,7 @@ fn other_data_layout(call: &CallInfo<'_>, conv: &Convolution, expected: &Dim) ->
     let axis = Layout::parse(&other).ok()?.axis_of('C')?;
     let dim = call.ty("data").as_tensor()?.shape.dims()?.get(axis)?;
     (call.equal(dim, expected) == Answer::Proved)
-        .then(|| Swap { layout: other, because: format!("axis {axis} of data is {dim}") })
+        .then(|| Swap { layout: other, because: format!("axis {axis} of `data` is {dim}") })
 }
 
 /// Returns the value of `groups` for which the shapes fit, if all extents are known and it differs from the given
@@ -157,7 +157,7 @@ mod tests {
         let args = [("data", tensor("1 768 64 64:float32")), ("weight", tensor("256 512 1 1:float32"))];
         call_of("nn.conv2d", &args, |call| {
             let Err(Problem::Report(report)) = (call.schema.infer)(call) else { panic!("no report") };
-            assert_eq!(report.message, "conv2d: data has 768 input channels, weight expects 512");
+            assert_eq!(report.message, "conv2d: `data` has 768 input channels, `weight` expects 512");
             assert!(report.primary_label.ends_with("axis 1 (I of OIHW) is 512"), "{}", report.primary_label);
         });
     }

@@ -212,14 +212,14 @@ fn check_rank(call: &CallInfo<'_>, at: usize, labels: &[Label], tensor: &TensorI
     if ndim == named || (ndim > named && !more.is_empty()) {
         return Ok(());
     }
-    let message = format_args!("the equation names {named}{more} axes of operand {at}, it has {ndim}");
+    let message = format_args!("the equation names {named}{more} axes of `operands[{at}]`, it has {ndim}");
     Err(call.error(Code::TensorNdimMismatch, ParamPlace::Element("operands", at), message).into())
 }
 
 fn check_dtype(call: &CallInfo<'_>, at: usize, first: &TensorInfo, tensor: &TensorInfo) -> Result<(), Problem> {
     match (first.dtype, tensor.dtype) {
         (Some(a), Some(b)) if a != b => {
-            let message = format_args!("operand 0 has dtype {a}, operand {at} has dtype {b}");
+            let message = format_args!("`operands[0]` has dtype {a}, `operands[{at}]` has dtype {b}");
             let report = call.error(Code::DtypeMismatch, ParamPlace::Element("operands", at), message);
             Err(report.with_help(format!("convert one of them: `R.astype(…, \"{a}\")`")).into())
         }
@@ -271,7 +271,7 @@ fn check_together(call: &CallInfo<'_>, at: usize, subject: &str, extent: &Dim, d
     if !never_together(call, extent, dim) {
         return Ok(());
     }
-    let message = format_args!("{subject} is {extent} in one operand and {dim} in operand {at}");
+    let message = format_args!("{subject} is {extent} in one operand and {dim} in `operands[{at}]`");
     Err(call.error(Code::ShapeMismatch, ParamPlace::Element("operands", at), message).into())
 }
 

@@ -131,7 +131,7 @@ fn element_label(call: &CallInfo<'_>, at: usize) -> String {
 }
 
 fn dtype_clash(call: &CallInfo<'_>, (first, a): (usize, DType), (second, b): (usize, DType)) -> Problem {
-    let message = format_args!("element {first} of `tensors` is {a}, element {second} is {b}; all must have one dtype");
+    let message = format_args!("`tensors[{first}]` is {a}, `tensors[{second}]` is {b}; all must have one dtype");
     call.error(Code::DtypeMismatch, ParamPlace::Element("tensors", second), message)
         .with_primary_label(element_label(call, second))
         .with_label(ParamPlace::Element("tensors", first), element_label(call, first))
@@ -143,13 +143,12 @@ fn rank_clash(call: &CallInfo<'_>, (first, a): (Option<usize>, usize), (second, 
     let report = match first {
         Some(first) => {
             let message =
-                format_args!("element {first} of `tensors` has {}, element {second} has {b}", counted(a, "dimension"));
+                format_args!("`tensors[{first}]` has {}, `tensors[{second}]` has {b}", counted(a, "dimension"));
             call.error(Code::TensorNdimMismatch, place, message)
                 .with_label(ParamPlace::Element("tensors", first), element_label(call, first))
         }
         None => {
-            let message =
-                format_args!("axis=None joins tensors of one dimension, element {second} of `tensors` has {b}");
+            let message = format_args!("axis=None joins tensors of one dimension, `tensors[{second}]` has {b}");
             call.error(Code::TensorNdimMismatch, place, message).with_help("say along which axis to join: axis=0")
         }
     };
@@ -182,7 +181,7 @@ fn shared_dims(
 }
 
 fn shape_clash(call: &CallInfo<'_>, axis: usize, (first, a): (usize, &Dim), (second, b): (usize, &Dim)) -> Problem {
-    let message = format_args!("axis {axis} is {a} in element {first} of `tensors` and {b} in element {second}");
+    let message = format_args!("axis {axis} is {a} in `tensors[{first}]` and {b} in `tensors[{second}]`");
     call.error(Code::ConcatShapeMismatch, ParamPlace::Element("tensors", second), message)
         .with_primary_label(format!("{}: axis {axis} is {b}", element_label(call, second)))
         .with_label(
@@ -235,7 +234,7 @@ fn rank_known(call: &CallInfo<'_>, tensors: &[&TensorInfo]) -> Result<Option<()>
     if tensors.iter().any(|tensor| tensor.shape == Shape::Error) {
         return Ok(None);
     }
-    let message = format_args!("the rank of element 0 of `tensors` must be known, it is {}", element_label(call, 0));
+    let message = format_args!("the rank of `tensors[0]` must be known, it is {}", element_label(call, 0));
     let report = call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", 0), message);
     Err(report.with_help("a match_cast states what is known when the program runs").into())
 }
@@ -362,7 +361,7 @@ fn meshgrid(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     for (at, tensor) in tensors.iter().enumerate() {
         if tensor.shape != Shape::Error && tensor.shape.ndim() != Some(1) {
             let label = element_label(call, at);
-            let message = format_args!("element {at} of `tensors` must have one dimension, it is {label}");
+            let message = format_args!("`tensors[{at}]` must have one dimension, it is {label}");
             return Err(call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", at), message).into());
         }
     }

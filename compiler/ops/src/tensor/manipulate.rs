@@ -184,7 +184,11 @@ fn permute_dims(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
         let message = format_args!("`axes` names {} axes, and the rank of `x` is not known", axes.len());
         return Err(call
             .operand_error(Code::TensorNdimMismatch, "x", message)
-            .with_help(format!("give `x` a rank first: R.match_cast(x, R.Tensor(ndim={}))", axes.len()))
+            .with_help(format!(
+                "give it a rank first: `R.match_cast({}, R.Tensor(ndim={}))`",
+                call.written("x"),
+                axes.len()
+            ))
             .into());
     };
     if axes.len() != ndim {

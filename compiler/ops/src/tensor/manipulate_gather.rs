@@ -207,7 +207,7 @@ fn index_shape(call: &CallInfo<'_>, indices: &[&TensorInfo]) -> Result<Option<Ve
                 (Some(1), _) => *known = dim.clone(),
                 (_, Some(1)) => {}
                 (Some(a), Some(b)) if a != b => {
-                    let message = format_args!("index tensor {at} has length {b} where another has {a}");
+                    let message = format_args!("`indices[{at}]` has length {b} where another has {a}");
                     return Err(call
                         .error(Code::BroadcastMismatch, ParamPlace::Element("indices", at), message)
                         .with_note("index tensors are broadcast together; lengths are equal or 1")

@@ -69,7 +69,7 @@ fn element_tensor<'a>(
     match field {
         StructInfo::Error => Err(Problem::Propagate),
         _ => field.as_tensor().ok_or_else(|| {
-            let message = format_args!("element {at} of `{name}` must be a tensor, it is {field}");
+            let message = format_args!("`{name}[{at}]` must be a tensor, it is {field}");
             call.error(Code::ArgumentType, ParamPlace::Element(name, at), message).into()
         }),
     }

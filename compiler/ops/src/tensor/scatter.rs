@@ -279,7 +279,7 @@ fn index_put(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {
     for (at, index) in indices.iter().enumerate() {
         let place = ParamPlace::Element("indices", at);
         if index.shape.ndim() == Some(0) {
-            let message = format_args!("index tensor {at} must have at least one dimension");
+            let message = format_args!("`indices[{at}]` must have at least one dimension");
             return Err(call.error(Code::TensorNdimMismatch, place, message).into());
         }
         check_index_dtype(call, place, &format!("indices[{at}]"), index.dtype, IndexKind::Integer)?;

@@ -85,7 +85,7 @@ pub(super) fn entries(call: &CallInfo<'_>, param: &'static str) -> Result<Entrie
             _ => Some(DType::HANDLE),
         };
         if dtype.is_some_and(|dtype| dtype != DType::INT64) {
-            let message = format_args!("element {at} of `{param}` must be an int64 scalar, it is {field}");
+            let message = format_args!("`{param}[{at}]` must be an int64 scalar, it is {field}");
             return Err(call.error(Code::ArgumentType, ParamPlace::Element(param, at), message).into());
         }
     }

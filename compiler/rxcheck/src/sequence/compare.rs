@@ -202,7 +202,8 @@ impl Step {
 type Key = (Option<Function>, Option<&'static str>, Code);
 
 /// Returns the errors of `now` that `before` did not have, and the number of the others. Two errors are the same if
-/// function, binding and code are equal. If a pass renamed the function or binding, code and message must be equal.
+/// function, binding and code are equal. If a pass renamed the function or binding, code and message must be equal,
+/// except for the variables that the message names.
 /// For example, an RX0301 of binding `lv1` in `main` is not new if `before` has one of the same binding, even if its
 /// message changed.
 fn new_errors(before: Option<&Phase>, now: &Phase) -> (Vec<Found>, usize) {
@@ -218,19 +219,32 @@ fn new_errors(before: Option<&Phase>, now: &Phase) -> (Vec<Found>, usize) {
     }
     let unmatched: Vec<&Found> =
         now.errors.iter().filter(|found| same.get_mut(&key(found)).and_then(Vec::pop).is_none()).collect();
-    let mut moved: HashMap<(Code, &str), usize> = HashMap::new();
+    let text = |found: &Found| (found.diagnostic.code, without_variables(&found.diagnostic.message));
+    let mut moved: HashMap<(Code, String), usize> = HashMap::new();
     for found in same.values().flatten() {
-        *moved.entry((found.diagnostic.code, &found.diagnostic.message)).or_default() += 1;
+        *moved.entry(text(found)).or_default() += 1;
     }
     let mut new = Vec::new();
     for found in unmatched {
-        match moved.get_mut(&(found.diagnostic.code, found.diagnostic.message.as_str())) {
+        match moved.get_mut(&text(found)) {
             Some(left) if *left > 0 => *left -= 1,
             _ => new.push(found.clone()),
         }
     }
     let old = now.errors.len() - new.len();
     (new, old)
+}
+
+/// Removes the variables that a message names beside parameters, since a pass renames them: `` `x1` (`lv3`) `` becomes
+/// `` `x1` ``.
+fn without_variables(message: &str) -> String {
+    let mut text = String::new();
+    let mut rest = message;
+    while let Some((before, variable)) = rest.split_once(" (`") {
+        text.push_str(before);
+        rest = variable.split_once("`)").map_or("", |(_, after)| after);
+    }
+    text + rest
 }
 
 /// Compares texts in natural order: runs of digits are compared as numbers, so `phase2` is before `phase10`.
@@ -265,7 +279,13 @@ fn digits(text: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::natural;
+    use super::{natural, without_variables};
+
+    #[test]
+    fn variables_of_messages_are_not_compared() {
+        let message = "add: `x1` (`lv3`) has dtype float32, `x2` (`t[0]`) has dtype float16 (here)";
+        assert_eq!(without_variables(message), "add: `x1` has dtype float32, `x2` has dtype float16 (here)");
+    }
 
     #[test]
     fn numbers_in_names_are_numbers() {

@@ -3,6 +3,7 @@
 
 use super::fixes::needed_type;
 use super::parts::{CallState, Passed, shown};
+use crate::elaborate::bound_call::numbered;
 use crate::elaborate::checker::Checker;
 use crate::elaborate::underspecified::underspecified;
 use crate::entry::{Place, mistake};
@@ -116,7 +117,7 @@ impl Checker<'_> {
     /// Like [`Self::argument_mismatch`]; `dtype` is the required dtype, if the dtypes clash.
     fn argument_clash(&mut self, passed: &Passed, says: &str, dtype: Option<DType>) {
         let Passed { function, index, expr } = passed;
-        let message = format!("argument {index} of `{function}` {says}");
+        let message = format!("{} of `{function}` {says}", numbered(*index, expr));
         let mut diagnostic = mistake(Code::CallTirArgMismatch, expr.span, &*message)
             .with_primary_label(expr.ty.to_string())
             .with_label(Place::param(*function, *index), "the buffer is declared here");
@@ -156,8 +157,9 @@ impl Checker<'_> {
         }
         let Passed { function, index: at, expr } = passed;
         let message = format!(
-            "`{symbol}` of `{function}` would be both {known} and {actual}: argument {} binds it, axis {axis} of argument {at} differs",
-            by.argument
+            "`{symbol}` of `{function}` would be both {known} and {actual}: argument {} binds it, axis {axis} of {} differs",
+            by.argument,
+            numbered(*at, expr)
         );
         let mut diagnostic = again.diagnostic(Code::CallTirSymbolConflict, &message);
         diagnostic = self.with_definition(diagnostic, expr, "gets its shape here");
@@ -174,8 +176,11 @@ impl Checker<'_> {
             return;
         }
         let message = format!(
-            "`{symbol}` of `{}` is {known} by argument {}, and axis {axis} here is {}: nothing says they are equal",
-            passed.function, by.argument, equality.actual
+            "`{symbol}` of `{}` is {known} by argument {}, and axis {axis} of {} is {}: nothing says they are equal",
+            passed.function,
+            by.argument,
+            numbered(passed.index, &passed.expr),
+            equality.actual
         );
         let mut diagnostic = again
             .diagnostic(Code::CallTirSymbolUnproven, &message)
