@@ -1,31 +1,51 @@
-//! The cost of a function, as the text of a code lens above it.
+//! The cost of a function: a short line for a code lens above it, and the exact amounts for a hover.
 
-use rx_db::amount::{Unit, plain, ranged};
-use rx_db::{FileView, FunctionOrLoops};
+use rx_db::amount::{Unit, plain, ranged, short};
+use rx_db::{FileView, FunctionOrLoops, FunctionStats};
 
-/// Returns the number of arithmetic operations, the bytes moved and the peak memory of the function that is item
-/// `item`. `None` if none of them is known.
+/// Returns the number of arithmetic operations and the bytes moved of the function that is item `item`, rounded:
+/// `1.2 M operations · 3 MiB`. `None` if neither is known.
 pub fn cost_line(view: &FileView<'_>, item: usize) -> Option<String> {
     let row = view.stats(item)?;
-    let parts: Vec<String> = match &row.stats {
+    let (operations, bytes, stats) = match &row.stats {
+        FunctionOrLoops::Relax(stats) => (Some(&stats.total.operations), Some(&stats.total.bytes), Some(&**stats)),
+        FunctionOrLoops::Prim(count) => (count.operations.as_ref(), count.bytes.as_ref(), None),
+    };
+    let operations =
+        operations.map(|dim| short(dim, stats, Unit::Operations) + &stats.map_or_else(String::new, not_counted));
+    let bytes = bytes.map(|dim| short(dim, stats, Unit::Bytes));
+    let parts: Vec<String> = operations.into_iter().chain(bytes).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+/// Returns the amounts of [`cost_line`] and the peak memory as a Markdown list, with formulas over the function's
+/// symbols and the bounds of these.
+pub(crate) fn cost_details(view: &FileView<'_>, item: usize) -> Option<String> {
+    let row = view.stats(item)?;
+    let lines: Vec<String> = match &row.stats {
         FunctionOrLoops::Relax(stats) => {
-            let not_counted = match stats.total.uncounted {
-                0 => String::new(),
-                1 => " (1 call not counted)".to_owned(),
-                calls => format!(" ({calls} calls not counted)"),
-            };
+            let amount = |dim, unit| ranged(dim, stats, unit);
             vec![
-                format!("{} operations{not_counted}", ranged(&stats.total.operations, stats, Unit::Operations)),
-                format!("{} moved", ranged(&stats.total.bytes, stats, Unit::Bytes)),
-                format!("peak {}", ranged(&stats.peak.bytes, stats, Unit::Bytes)),
+                format!("- operations: {}{}", amount(&stats.total.operations, Unit::Operations), not_counted(stats)),
+                format!("- moved: {}", amount(&stats.total.bytes, Unit::Bytes)),
+                format!("- peak memory: {}", amount(&stats.peak.bytes, Unit::Bytes)),
             ]
         }
         FunctionOrLoops::Prim(count) => {
-            let operations =
-                count.operations.as_ref().map(|dim| format!("{} operations", plain(dim, Unit::Operations)));
-            let bytes = count.bytes.as_ref().map(|dim| format!("{} moved", plain(dim, Unit::Bytes)));
+            let line = |subject: &str, dim, unit| format!("- {subject}: {}", plain(dim, unit));
+            let operations = count.operations.as_ref().map(|dim| line("operations", dim, Unit::Operations));
+            let bytes = count.bytes.as_ref().map(|dim| line("moved", dim, Unit::Bytes));
             operations.into_iter().chain(bytes).collect()
         }
     };
-    (!parts.is_empty()).then(|| parts.join(" · "))
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Describes the calls of a function whose operations are not counted: ` (2 calls not counted)`.
+fn not_counted(stats: &FunctionStats) -> String {
+    match stats.total.uncounted {
+        0 => String::new(),
+        1 => " (1 call not counted)".to_owned(),
+        calls => format!(" ({calls} calls not counted)"),
+    }
 }

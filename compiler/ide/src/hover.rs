@@ -1,6 +1,7 @@
 //! Hover: information about the name or literal at the cursor.
 
 use crate::call_site::{CallSite, operator_of};
+use crate::code_lens::cost_details;
 use crate::explain::{binding_of, rule_text};
 use crate::schema_text;
 use crate::token_at::{Literal, Word};
@@ -195,13 +196,20 @@ fn prim_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
     Some(format!("```python\n{}\n```", prim_param(param)))
 }
 
+/// Describes a function of the module: its signature and its cost.
 fn function_text(view: &FileView<'_>, word: &Word<'_>) -> Option<String> {
-    let signature = match view.function(word.location.item, word.name) {
+    let declared = view.function(word.location.item, word.name);
+    let signature = match declared {
         Some(declared) => view.signature(declared)?,
         None => view.signature_of(word.location.item, word.name)?,
     };
     let decorator = if matches!(&*signature, Signature::Prim(_)) { "@T.prim_func\n" } else { "" };
-    Some(format!("```python\n{decorator}{}\n```", declaration(word.name, &signature)))
+    let mut text = format!("```python\n{decorator}{}\n```", declaration(word.name, &signature));
+    if let Some(cost) = declared.and_then(|declared| cost_details(view, declared)) {
+        text.push_str("\nCost:\n");
+        text.push_str(&cost);
+    }
+    Some(text)
 }
 
 /// Whether a name refers to the module: `cls`, `Module`.

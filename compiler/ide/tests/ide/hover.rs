@@ -81,6 +81,20 @@ fn hover_of_a_dim_shows_its_source() {
 }
 
 #[test]
+fn hover_of_a_function_shows_its_cost() {
+    let text = "n = TypeVar(\"n\")
+@I.ir_module
+class Module:
+    @R.function
+    def f$0(x: R.Tensor((n, 8), \"float32\")):
+        y = R.add(x, x)
+        return y
+";
+    let text = hover(&Fixture::new(text));
+    assert!(text.ends_with("\nCost:\n- operations: n * 8\n- moved: n * 96 B\n- peak memory: n * 32 B"), "{text}");
+}
+
+#[test]
 fn hover_of_functions_and_buffers_shows_their_parameters() {
     assert!(of("y = R.call_tir(cls.re$0lu, (x,))").contains("@T.prim_func\ndef relu(x: T.Buffer((4, 8), \"float32\")"));
     let text = "@T.prim_func\ndef f(a: T.Buffer((4,), \"int8\")):\n    for i in range(4):\n        $0a[i] = a[i]\n";
