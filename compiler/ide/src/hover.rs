@@ -97,9 +97,10 @@ fn literal(view: &FileView<'_>, offset: usize) -> Option<Hover> {
     let found = Literal::at(view, offset)?;
     let span = found.file_span();
     if let Some(dtype) = found.content().and_then(DType::parse) {
-        return Some(Hover { span, markdown: dtype_text(dtype) });
+        let parts: Vec<String> = [dtype_text(dtype)].into_iter().chain(origin_text(view, offset)).collect();
+        return Some(Hover { span, markdown: parts.join("\n\n") });
     }
-    let markdown = dim_text(view, offset)?;
+    let markdown = origin_text(view, offset)?;
     Some(Hover { span, markdown })
 }
 
@@ -115,16 +116,16 @@ fn symbol_text(view: &FileView<'_>, word: &Word<'_>, offset: usize) -> Option<St
     }?;
     let mut text = format!("```python\n{}: T.int64\n```\nA symbolic dim", word.name);
     text.push_str(if known { "; its value is known from here." } else { "." });
-    if let Some(why) = dim_text(view, offset) {
+    if let Some(why) = origin_text(view, offset) {
         text.push_str("\n\n");
         text.push_str(&why);
     }
     Some(text)
 }
 
-/// Explains the value of a dim in an annotation, with the steps of its derivation. `None` unless there is exactly one
-/// derivation to show: a tensor, for example, has one for each axis.
-fn dim_text(view: &FileView<'_>, offset: usize) -> Option<String> {
+/// Explains the value of a dim or dtype in an annotation, with the steps of its derivation. `None` unless there is
+/// exactly one derivation to show: a tensor, for example, has one for each axis.
+fn origin_text(view: &FileView<'_>, offset: usize) -> Option<String> {
     let why = view.workspace().why_briefly(view.file(), offset, MOST_FOLLOWED)?;
     let [trace] = &why.traces[..] else { return None };
     let mut lines = vec![format!("{} of {} is {}", trace.part, why.subject, trace.fact)];

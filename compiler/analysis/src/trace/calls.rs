@@ -77,8 +77,10 @@ impl Tracer<'_> {
                 let argument = segment
                     .and_then(|segment| spans::argument_span(&segment, cursor.expr.span, schema, *param, *element));
                 step.kind = StepKind::Attribute;
-                if let Some(span) = argument {
-                    step.place = self.place(&cursor.site, span);
+                match argument {
+                    Some(span) => step.place = self.place(&cursor.site, span),
+                    None if found.unchanged => step.text.push_str(", by default"),
+                    None => {}
                 }
                 Next::End(step)
             }
@@ -110,7 +112,7 @@ impl Tracer<'_> {
             Argument::Operand(Expr { kind: ExprKind::Global(name), .. }) => Some(*name),
             _ => None,
         });
-        if let (Some(name), Part::Dim(axis)) = (prim, facet.part)
+        if let Some(name) = prim
             && let Some(signature) = self.world.signature(name)
             && let Signature::Prim(signature) = &*signature
         {
@@ -128,11 +130,14 @@ impl Tracer<'_> {
                 .collect();
             let index = facet.path.first().copied().unwrap_or(0);
             let first = buffers.len().saturating_sub(outputs.unwrap_or(1));
-            if let Some((buffer, info)) = buffers.get(first + index)
-                && let Some(dim) = info.shape.get(axis)
-            {
-                let text = format!("axis {axis} of buffer `{buffer}` of prim_func `{name}` is {dim}");
-                step.details.push(Detail { text, place: None });
+            if let Some((buffer, info)) = buffers.get(first + index) {
+                let subject = format!("buffer `{buffer}` of prim_func `{name}`");
+                let text = match facet.part {
+                    Part::Dim(axis) => info.shape.get(axis).map(|dim| format!("axis {axis} of {subject} is {dim}")),
+                    Part::Dtype => Some(format!("{subject} has dtype {}", info.dtype)),
+                    Part::Rank | Part::Value => None,
+                };
+                step.details.extend(text.map(|text| Detail { text, place: None }));
             }
         }
         match self.symbol_of(cursor) {
@@ -286,7 +291,8 @@ fn operands(call: &Call) -> Rc<[Expr]> {
     call.arguments.iter().filter_map(operand).collect()
 }
 
-/// Explains how an operator determines a part of its result: `R.relu keeps axis 0 of `x``, `R.concat: 2 + 3 = 5`.
+/// Explains how an operator determines a part of its result: ``R.relu keeps axis 0 of `x` ``, `R.concat: 2 + 3 = 5`,
+/// ``R.astype: the dtype is float16, from `dtype` ``.
 pub(crate) fn describe_operator(schema: &Schema, call: &Call, facet: &Facet, found: &Provenance) -> String {
     let operator = format!("R.{}", schema.name);
     let part = describe_part(facet);
@@ -311,6 +317,9 @@ pub(crate) fn describe_operator(schema: &Schema, call: &Call, facet: &Facet, fou
     };
     match (&found.formula, found.unchanged) {
         (Some(formula), _) => format!("{operator}: {formula}"),
+        (None, true) if matches!(main.input, Input::Attribute { .. }) => {
+            format!("{operator}: {part} is {}, from {from}", found.fact)
+        }
         (None, true) => format!("{operator}: {part} is {from}"),
         (None, false) => format!("{operator}: {part} follows from {from}"),
     }

@@ -23,8 +23,7 @@ pub(super) fn facet_at(cursor: Cursor<'_>, written: &Expr, offset: u32) -> Optio
         path.push(at);
         ty = fields(cursor, ty)?.get(at).copied()?;
     }
-    let dims = dims(ty)?;
-    let part = match dims.iter().position(touches) {
+    let part = match dims(ty).and_then(|dims| dims.iter().position(touches)) {
         Some(axis) => Part::Dim(axis),
         None if part_of(cursor, ty, Part::Dtype).is_some_and(touches) => Part::Dtype,
         None => return None,
@@ -79,8 +78,10 @@ fn part_of<'e>(cursor: Cursor<'_>, ty: &'e Expr, part: Part) -> Option<&'e Expr>
         }
         (Part::Dtype, ExprKind::Call { arguments, .. }) => {
             let named = arguments.iter().find(|argument| keyword(cursor, argument) == Some("dtype"));
-            let second = arguments.get(1).filter(|argument| argument.keyword.is_none());
-            named.or(second).map(|argument| &argument.value)
+            let unnamed = |at: usize| arguments.get(at).filter(|argument| argument.keyword.is_none());
+            // `R.Tensor("float32", ndim=2)` and `R.Prim("int64")` have no shape before the dtype.
+            let first = || unnamed(0).filter(|argument| matches!(argument.value.kind, ExprKind::String));
+            named.or_else(|| unnamed(1)).or_else(first).map(|argument| &argument.value)
         }
         _ => None,
     }

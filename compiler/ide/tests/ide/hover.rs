@@ -81,6 +81,20 @@ fn hover_of_a_dim_shows_its_source() {
 }
 
 #[test]
+fn hover_of_a_dtype_in_an_annotation_shows_its_source() {
+    let dtype = "`float32`: floating point, 4 bytes per element\n\nthe dtype of `y` is float32\n- line 14: ";
+    let named = of("y: R.Tensor((1, 3, 224, 224), \"flo$0at32\") = R.abs(x)\nreturn y\n");
+    assert!(named.starts_with(&format!("{dtype}R.abs keeps the dtype of `x`\n")), "{named}");
+    assert!(named.contains("parameter `x: "), "{named}");
+    let without_shape = of("y: R.Tensor(\"flo$0at32\", ndim=4) = R.abs(x)\nreturn y\n");
+    assert_eq!(without_shape, named);
+    let cast = of("y: R.Tensor((1, 3, 224, 224), \"flo$0at16\") = R.astype(x, \"float16\")\nreturn y\n");
+    assert!(cast.ends_with("\n- line 14: R.astype: the dtype is float16, from `dtype`"), "{cast}");
+    let default = of("y: R.Tensor((1, 3, 224, 224), dtype=\"in$0t32\") = R.argsort(x)\nreturn y\n");
+    assert!(default.ends_with("R.argsort: the dtype is int32, from `dtype`, by default"), "{default}");
+}
+
+#[test]
 fn hover_of_a_function_shows_its_cost() {
     let text = "n = TypeVar(\"n\")
 @I.ir_module

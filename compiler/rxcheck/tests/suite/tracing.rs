@@ -104,6 +104,33 @@ fn a_chain_of_a_hundred_thousand_bindings_is_followed_to_its_end() {
 }
 
 #[test]
+fn dtype_of_a_call_tir_leads_to_the_buffer() {
+    let text = "\
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def cast(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float16\")):
+        for i in range(4):
+            with T.sblock(\"cast\"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = T.Cast(\"float16\", A[vi])
+
+    @R.function
+    def main(x: R.Tensor((4,), \"float32\")):
+        cls = Module
+        y = R.call_tir(cls.cast, (x,), out_ty=R.Tensor((4,), \"float16\"))
+        z = R.astype(y, dtype=\"float32\")
+        return z
+";
+    let output = rxcheck(text, &["--why", "a.rx:13", "--dim", "dtype", "--format", "json"]);
+    let report = stdout(&output);
+    assert!(report.contains("buffer `B` of prim_func `cast` has dtype float16"), "{report}");
+    let output = rxcheck(text, &["--why", "a.rx:14", "--dim", "dtype", "--format", "concise"]);
+    let wanted = "a.rx:14:9: the dtype of `z` is float32\na.rx:14:31: R.astype: the dtype is float32, from `dtype`\n";
+    assert_eq!(stdout(&output), wanted);
+}
+
+#[test]
 fn an_error_is_new_once_wherever_its_line_goes() {
     let folder = TempDir::new().expect("a temporary folder");
     let phase = |name: &str, blank: &str, call: &str| {
