@@ -146,7 +146,7 @@ impl Checker<'_> {
     }
 
     /// Names the caller's variables beside the operator's parameters in a message.
-    fn message_with_variables(&self, bound: &BoundCall, message: &str) -> String {
+    pub(super) fn message_with_variables(&self, bound: &BoundCall, message: &str) -> String {
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         CallInfo::new(bound.schema, &args, &self.bounds).with_variables(message)
     }

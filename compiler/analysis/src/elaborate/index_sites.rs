@@ -26,14 +26,17 @@ pub(super) struct Described<'a> {
     pub(super) from_end: bool,
     /// The type of the indexed tensor; none if the indices select in the result, as in `R.one_hot`.
     pub(super) data: Option<&'a StructInfo>,
+    /// The parameter that receives it; none if it belongs to a call inside a called function.
+    pub(super) param: Option<&'a str>,
 }
 
 impl Described<'_> {
-    /// Describes the indexed axis: `axis 1 of size 16`.
+    /// Describes the indexed axis: ``axis 1 of `x`, which has size 16``.
     fn bound(&self) -> String {
-        match self.data {
-            Some(_) => format!("axis {} of size {}", self.axis, self.extent),
-            None => format!("a depth of {}", self.extent),
+        match (self.data, self.param) {
+            (Some(_), Some(param)) => format!("axis {} of `{param}`, which has size {}", self.axis, self.extent),
+            (Some(_), None) => format!("axis {} of size {}", self.axis, self.extent),
+            (None, _) => format!("a depth of {}", self.extent),
         }
     }
 
@@ -198,12 +201,14 @@ impl Checker<'_> {
             extent,
             from_end: site.from_end,
             data: site.data.and_then(|data| bound.operand(data)).map(|data| &data.ty),
+            param: site.data,
         };
         let mut report = match judgement {
             Judgement::Certain(witness) => described.certain(witness, Place::Here(place)),
             Judgement::Possible(end) => described.possible(&end.value, Place::Here(place)),
             Judgement::Proved | Judgement::Open => return,
         };
+        report.message = self.message_with_variables(bound, &report.message);
         if let (Some(label), Some(data)) = (described.data_label(), site.data) {
             report = report.with_label(Place::Here(bound.span(data)), label);
         }

@@ -56,6 +56,7 @@ impl Checker<'_> {
             extent: &met.extent,
             from_end: met.from_end,
             data: (!met.data_ty.is_error()).then_some(&met.data_ty),
+            param: None,
         };
         let place = Place::Here(arg.span);
         let report = match &judgement {
