@@ -5,8 +5,8 @@ use super::{Look, Site};
 use rx_base::{Code, Diagnostic, Fix, Span};
 use rx_context::ItemPlace;
 use rx_ir::{Argument, Expr, Function, StructInfo};
-use rx_ops::CallInfo;
 use rx_ops::tvm::{Instead, Lowering, lowering};
+use rx_ops::{CallInfo, Param};
 
 /// Type information that is required to generate a kernel, but is not known.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,6 @@ impl Look<'_> {
 /// Returns the first operand whose type is not known well enough to generate a kernel: its span, the missing
 /// information and its name.
 fn missing_operand(site: &Site<'_>) -> Option<(Span, Missing, String)> {
-    let written = |expr: &Expr| format!("`{}`", expr_name(expr));
     for (argument, param) in site.call.arguments.iter().zip(site.params) {
         let operands: &[Expr] = match argument {
             Argument::Operand(operand) => std::slice::from_ref(operand),
@@ -145,9 +144,7 @@ fn missing_operand(site: &Site<'_>) -> Option<(Span, Missing, String)> {
         };
         for operand in operands {
             if let Some(missing) = missing(&operand.ty) {
-                let subject =
-                    if expr_name(operand).is_empty() { format!("`{}`", param.name) } else { written(operand) };
-                return Some((operand.span, missing, subject));
+                return Some((operand.span, missing, subject(param, operand)));
             }
         }
     }
@@ -169,18 +166,18 @@ fn missing_of_filled(site: &Site<'_>, with: &str, ty: &StructInfo) -> Option<(Sp
             _ => None,
         };
         if let Some(found) = found {
-            return Some((operand.span, found, format!("`{}`", param.name)));
+            return Some((operand.span, found, subject(param, operand)));
         }
     }
     let unknown = missing(ty).filter(|found| *found == Missing::Dtype)?;
     Some((site.span, unknown, "its result".to_owned()))
 }
 
-/// Returns the name of a variable, or the empty string for other expressions.
-fn expr_name(expr: &Expr) -> &'static str {
-    match &expr.kind {
-        rx_ir::ExprKind::Var(name) => name.as_str(),
-        _ => "",
+/// Names a parameter and the variable passed for it: `` `x` (`scores`) ``.
+fn subject(param: &Param, operand: &Expr) -> String {
+    match operand.variable_text() {
+        Some(variable) if variable != param.name => format!("`{}` (`{variable}`)", param.name),
+        _ => format!("`{}`", param.name),
     }
 }
 
