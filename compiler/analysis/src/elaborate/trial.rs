@@ -4,6 +4,8 @@
 //! For example, for `R.sum(x, axis=2)` of a matrix, `axis=1` is tried and suggested. Only wrong calls incur this
 //! cost.
 
+mod layouts;
+
 use super::bound_call::{BoundCall, Tried};
 use super::checker::Checker;
 use super::ir::shape;
@@ -163,11 +165,28 @@ impl Checker<'_> {
 fn is_useless(bound: &BoundCall, report: &Diagnostic<ParamPlace>, fix: &Fix<Place>, bounds: &Bounds) -> bool {
     let original = report.fixes.iter().find(|other| other.title == fix.title);
     let Some([(ParamPlace::Param(param), text)]) = original.map(|fix| &fix.edits[..]) else { return false };
-    let string = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    let at = bound.schema.params.iter().position(|other| other.name == *param);
-    let (Some(string), Some(at)) = (string, at) else { return false };
-    let change = (at, Argument::Attr(Attr::Str(string.into())), String::new());
+    let (Some(value @ Attr::Str(_)), Some(at)) = (literal(text), bound.position(param)) else { return false };
+    let change = (at, Argument::Attr(value), String::new());
     type_with(bound, std::slice::from_ref(&change), bounds).is_none()
+}
+
+/// Returns the fixes of the rule that set an attribute which the call leaves out.
+fn advised(bound: &BoundCall, report: &Diagnostic<ParamPlace>) -> Vec<Candidate> {
+    let of_fix = |fix: &Fix<ParamPlace>| {
+        let [(ParamPlace::Param(param), text)] = &fix.edits[..] else { return None };
+        let at = bound.position(param).filter(|at| bound.spans.get(*at).is_some_and(Option::is_none))?;
+        let changes = vec![(at, Argument::Attr(literal(text)?), text.clone())];
+        Some(Candidate { title: fix.title.clone(), changes })
+    };
+    report.fixes.iter().filter_map(of_fix).collect()
+}
+
+/// Reads a string in double quotes or an integer.
+fn literal(text: &str) -> Option<Attr> {
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(string) => Some(Attr::Str(string.into())),
+        None => text.parse::<i64>().ok().map(|value| Attr::Int(value.into())),
+    }
 }
 
 /// Returns the type that the rule infers with these arguments changed.
@@ -192,7 +211,7 @@ fn candidates(bound: &BoundCall, report: &Diagnostic<ParamPlace>) -> Vec<Candida
         ParamPlace::Param(param) | ParamPlace::Element(param, _) => Some(param),
         _ => None,
     };
-    let mut found = Vec::new();
+    let mut found = advised(bound, report);
     let params = || bound.schema.params.iter().enumerate();
     let own = params().filter(|(_, param)| Some(param.name) == guilty);
     for (at, param) in own {
@@ -202,7 +221,7 @@ fn candidates(bound: &BoundCall, report: &Diagnostic<ParamPlace>) -> Vec<Candida
             _ => of_operand(bound, at, report.code, &mut found),
         }
     }
-    layouts(bound, &mut found);
+    layouts::add(bound, &mut found);
     swaps(bound, &mut found);
     // The default of another attribute, such as `groups` or `strides`, may make the call valid.
     for (at, param) in params().filter(|(_, param)| param.is_attr() && Some(param.name) != guilty) {
@@ -332,42 +351,15 @@ fn derived(own: &IrExpr, at: usize, op: &'static str, more: Vec<Argument>, text:
     let call = Call { callee: Callee::Op(name(op)), arguments: slots };
     let changed = IrExpr { kind: IrKind::Call(Arc::new(call)), ty, span: own.span };
     let comma = if text.is_empty() { "" } else { ", " };
-    let title = format!("insert R.{op}{}", if text.is_empty() { String::new() } else { format!(" to {text}") });
+    let title = match text {
+        "" => format!("insert R.{op}"),
+        keyword if keyword.contains('=') => format!("insert R.{op} with {keyword}"),
+        dtype => format!("insert R.{op} to {dtype}"),
+    };
     found.push(Candidate {
         title,
         changes: vec![(at, Argument::Operand(changed), format!("R.{op}({{}}{comma}{text})"))],
     });
-}
-
-/// Adds the usual other layouts of data and kernel, one at a time and together.
-fn layouts(bound: &BoundCall, found: &mut Vec<Candidate>) {
-    let layouts_of = |wanted: &str| {
-        let at = bound.schema.params.iter().position(|param| param.name == wanted)?;
-        let Some(Argument::Attr(Attr::Str(text))) = bound.slots.get(at) else { return None };
-        // Whatever text is given is meant as a layout of this operand.
-        let like = if wanted == "data_layout" { format!("N{text}") } else { format!("O{}", text.replace('N', "")) };
-        Some((at, rx_ops::usual_layouts(&like)))
-    };
-    let (Some((data, data_layouts)), Some((kernel, kernel_layouts))) =
-        (layouts_of("data_layout"), layouts_of("kernel_layout"))
-    else {
-        return;
-    };
-    let change =
-        |at: usize, layout: &String| (at, Argument::Attr(Attr::Str(layout.as_str().into())), format!("\"{layout}\""));
-    let mut add = |changes: Vec<(usize, Argument, String)>| {
-        let says = |(at, _, text): &(usize, Argument, String)| {
-            let param = bound.schema.params.get(*at).map_or("", |param| param.name);
-            format!("{param}={text}")
-        };
-        let title = format!("use {}", changes.iter().map(says).collect::<Vec<_>>().join(", "));
-        found.push(Candidate { title, changes });
-    };
-    kernel_layouts.iter().for_each(|layout| add(vec![change(kernel, layout)]));
-    data_layouts.iter().for_each(|layout| add(vec![change(data, layout)]));
-    for data_layout in &data_layouts {
-        kernel_layouts.iter().for_each(|layout| add(vec![change(data, data_layout), change(kernel, layout)]));
-    }
 }
 
 /// Adds the swaps of two operands.

@@ -54,6 +54,42 @@ fn mistakes_outside_the_range_have_no_actions() {
     assert_eq!(fixes(&fixture), []);
 }
 
+/// Returns the fixes of a convolution of a value by a weight of these shapes: the title, and the call after each.
+fn conv_fixes(data: &str, weight: &str) -> Vec<(String, String)> {
+    let fixture = Fixture::new(&format!(
+        "@R.function\ndef main(x: R.Tensor(({data}), \"float32\"), w: R.Tensor(({weight}), \"float32\")):\n    \
+         y = R.nn.conv2d(x, $0w)\n    return y\n"
+    ));
+    let fixes = fixes(&fixture).into_iter().filter(|(title, ..)| !title.starts_with("ignore"));
+    fixes.map(|(title, _, line)| (title, line.trim_start_matches("y = R.nn.").to_owned())).collect()
+}
+
+#[test]
+fn convolution_of_other_channels_offers_groups_layouts_and_a_permuted_weight() {
+    let pair = |title: &str, call: &str| (title.to_owned(), call.to_owned());
+    assert_eq!(
+        conv_fixes("1, 32, 8, 8", "32, 1, 3, 3"),
+        [
+            pair("use groups=32", "conv2d(x, w, groups=32)"),
+            pair("use kernel_layout=\"IOHW\"", "conv2d(x, w, kernel_layout=\"IOHW\")"),
+            pair("insert R.permute_dims with axes=[1, 0, 2, 3]", "conv2d(x, R.permute_dims(w, axes=[1, 0, 2, 3]))"),
+        ]
+    );
+    assert_eq!(
+        conv_fixes("1, 3, 8, 8", "5, 5, 3, 16"),
+        [
+            pair("use kernel_layout=\"HWIO\"", "conv2d(x, w, kernel_layout=\"HWIO\")"),
+            pair("insert R.permute_dims with axes=[3, 2, 0, 1]", "conv2d(x, R.permute_dims(w, axes=[3, 2, 0, 1]))"),
+        ]
+    );
+}
+
+#[test]
+fn convolution_layout_with_a_larger_window_is_not_offered() {
+    // Read as `OHWI`, the weight has three input channels, and a window of 4x3.
+    assert_eq!(conv_fixes("1, 3, 8, 8", "64, 4, 3, 3"), []);
+}
+
 #[test]
 fn all_safe_fixes_are_applied_together() {
     let fixture = Fixture::new(

@@ -3,7 +3,7 @@
 use super::conv_rule::{Convolution, Direction};
 use crate::call::{CallInfo, ParamPlace, operand};
 use crate::layout::{Layout, layout_fix};
-use rx_base::{Answer, Code, Diagnostic, Dim};
+use rx_base::{Answer, Code, Diagnostic, Dim, Fix};
 
 /// Creates the error that data and weight disagree on the number of input channels.
 pub(super) fn channels_report(call: &CallInfo<'_>, conv: &Convolution) -> Diagnostic<ParamPlace> {
@@ -24,6 +24,10 @@ pub(super) fn channels_report(call: &CallInfo<'_>, conv: &Convolution) -> Diagno
                 format!("C == I must hold; it is {} against {}", conv.in_channels(), conv.kernel_in())
             }
         });
+    // A weight with one input channel is that of a depthwise convolution.
+    let is_depthwise = conv.kernel_in().as_constant() == Some(1);
+    let groups = fitting_groups(conv);
+    let report = with_groups(report, groups.filter(|_| is_depthwise));
     let report = match swapped_kernel(call, conv) {
         Some(swap) => swap.advise(report, "kernel_layout"),
         None => report,
@@ -32,10 +36,18 @@ pub(super) fn channels_report(call: &CallInfo<'_>, conv: &Convolution) -> Diagno
         Some(swap) => swap.advise(report, "data_layout"),
         None => report,
     };
-    match fitting_groups(conv) {
-        Some(groups) => report.with_help(format!("groups={groups} would fit these shapes")),
-        None => report,
-    }
+    with_groups(report, groups.filter(|_| !is_depthwise))
+}
+
+/// Adds the advice to set `groups`, if there is a value that fits.
+fn with_groups(report: Diagnostic<ParamPlace>, groups: Option<i64>) -> Diagnostic<ParamPlace> {
+    let Some(groups) = groups else { return report };
+    let edits = vec![(ParamPlace::Param("groups"), groups.to_string())];
+    report.with_help(format!("groups={groups} would fit these shapes")).with_fix(Fix {
+        title: format!("use groups={groups}"),
+        edits,
+        safe: false,
+    })
 }
 
 /// Creates the error that `groups` does not divide `divided`: the output channels, or the input channels of a
@@ -149,7 +161,7 @@ mod tests {
         let channels_last = helps("nn.conv2d", "1 64 64 768:float32", "256 768 1 1:float32", "OIHW");
         assert!(channels_last[0].ends_with("data_layout=\"NHWC\""), "{channels_last:?}");
         let depthwise = helps("nn.conv2d", "1 32 8 8:float32", "32 1 3 3:float32", "OIHW");
-        assert!(depthwise.iter().any(|help| help.contains("groups=32")), "{depthwise:?}");
+        assert!(depthwise[0].contains("groups=32"), "{depthwise:?}");
     }
 
     #[test]
