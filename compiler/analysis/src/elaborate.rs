@@ -69,14 +69,15 @@ mod values;
 
 pub(crate) use advice::{PURITY_ANCHOR, purity_text};
 pub use annotate::return_place;
-pub(crate) use bound_call::current_keyword;
+pub(crate) use bound_call::{before_end, current_keyword};
 pub use call::signature_text;
 pub use forms::{Form, FormParam, form};
 pub(crate) use header::{elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;
 pub use namespace::special_forms;
 pub use result::{
-    Annotate, Annotated, BlockState, Export, KeptRecord, Recorded, Role, Row, RowKind, SegmentResult, Style, Unresolved,
+    Annotate, Annotated, BlockState, Export, KeptRecord, Recorded, Role, Row, RowKind, SegmentResult, Style,
+    Unresolved, Wanted,
 };
 pub(crate) use shared_types::SharedTypes;
 pub use types::TYPES;

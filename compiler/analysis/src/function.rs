@@ -8,10 +8,12 @@
 //! affects only the cost of a run, never its result.
 
 mod advice;
+mod attributes;
 mod diagnostics;
 mod index;
 mod memo;
 mod move_out;
+mod proposal;
 
 pub use memo::FunctionMemo;
 

@@ -21,6 +21,7 @@ mod view;
 
 pub(crate) use calls::describe_operator;
 pub(crate) use descriptions::describe_part;
+pub(crate) use spans::{annotated_dim, argument_span};
 
 use crate::function::FunctionCheck;
 use rx_base::Name;

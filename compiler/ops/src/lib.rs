@@ -70,5 +70,5 @@ pub use cost::{Charge, Cost};
 pub use infer_layout::{Laid, LaidOut, LayoutCall, LayoutRule};
 pub use registry::{all, find};
 pub use schema::{AttrKind, Default, Param, ParamKind, Purity, Schema, usual_layouts};
-pub use suggestion::{Suggestion, suggestions};
+pub use suggestion::{Suggestion, shaping_operand, suggestions};
 pub use traits::{Part, Site, Traits};

@@ -9,7 +9,7 @@ use crate::schema::{AttrKind, ParamKind};
 use rx_base::Answer;
 use rx_base::symbolic::Bounds;
 use rx_base::symbolic::prove;
-use rx_ir::{Attr, Shape, StructInfo};
+use rx_ir::{Attr, Expr, Shape, StructInfo, TensorInfo};
 
 /// The maximum number of rule runs per error.
 const MOST_RUNS: usize = 160;
@@ -40,7 +40,7 @@ pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> 
         for (distance, value) in candidates(kind, given, wanted) {
             let Some(left) = runs.checked_sub(1) else { break };
             runs = left;
-            if gives(call, at, &value, wanted) {
+            if gives(call, at, Arg::Attr(&value), wanted) {
                 found.push((distance, Suggestion { param: param.name, value }));
                 break;
             }
@@ -50,11 +50,29 @@ pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> 
     found.into_iter().map(|(_, suggestion)| suggestion).collect()
 }
 
+/// Returns an operand that needs another shape for the call to have the type `wanted`: the index of its parameter, and
+/// the type that it needs. Only the shape of `wanted` is tried, so these are operands whose shape the call keeps.
+///
+/// For example, for `nn.relu` or `add` of a bias, the operand `x` must have the shape of the result.
+pub fn shaping_operand(call: &CallInfo<'_>, wanted: &StructInfo) -> Option<(usize, StructInfo)> {
+    let shape = &wanted.as_tensor().filter(|tensor| tensor.shape.dims().is_some())?.shape;
+    call.args.iter().enumerate().find_map(|(at, arg)| {
+        let Arg::Operand(operand) = arg else { return None };
+        let StructInfo::Tensor(own) = &operand.ty else { return None };
+        if own.shape == *shape || own.shape.ndim() != shape.ndim() {
+            return None;
+        }
+        let ty = StructInfo::from(TensorInfo { shape: shape.clone(), ..TensorInfo::clone(own) });
+        let changed = Expr { ty: ty.clone(), ..Expr::clone(operand) };
+        gives(call, at, Arg::Operand(&changed), wanted).then_some((at, ty))
+    })
+}
+
 /// Whether the call has the type `wanted` if argument `at` is `value`.
-fn gives(call: &CallInfo<'_>, at: usize, value: &Attr, wanted: &StructInfo) -> bool {
-    let mut args = call.args.to_vec();
+fn gives(call: &CallInfo<'_>, at: usize, value: Arg<'_>, wanted: &StructInfo) -> bool {
+    let mut args: Vec<Arg<'_>> = call.args.to_vec();
     if let Some(slot) = args.get_mut(at) {
-        *slot = Arg::Attr(value);
+        *slot = value;
     }
     let changed = CallInfo::new(call.schema, &args, call.bounds);
     (call.schema.infer)(&changed).is_ok_and(|ty| fits(&ty, wanted, call.bounds))
@@ -147,7 +165,7 @@ fn shape_fits(shape: &Shape, wanted: &Shape, bounds: &Bounds) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::suggestions;
+    use super::{shaping_operand, suggestions};
     use crate::tests::{Given, call_of, dims, numbers, tensor, text};
     use rx_base::DType;
     use rx_ir::StructInfo;
@@ -156,6 +174,20 @@ mod tests {
         let wanted = StructInfo::tensor(dims(wanted), Some(DType::FLOAT32));
         let suggestions = call_of(operator, args, |call| suggestions(call, &wanted));
         suggestions.into_iter().map(|suggestion| format!("{}={}", suggestion.param, suggestion.value)).collect()
+    }
+
+    #[test]
+    fn operand_whose_shape_is_kept_is_found() {
+        let shaping = |operator: &str, args: &[(&str, Given)], wanted: &str| {
+            let wanted = StructInfo::tensor(dims(wanted), Some(DType::FLOAT32));
+            call_of(operator, args, |call| shaping_operand(call, &wanted)).map(|(at, ty)| format!("{at} {ty}"))
+        };
+        let (bias, value) = (|| tensor("1 4 1 1:float32"), || tensor("1 4 6 6:float32"));
+        let needed = "R.Tensor((1, 4, 8, 8), dtype=\"float32\")";
+        assert_eq!(shaping("nn.relu", &[("data", value())], "1 4 8 8"), Some(format!("0 {needed}")));
+        assert_eq!(shaping("add", &[("x1", bias()), ("x2", value())], "1 4 8 8"), Some(format!("1 {needed}")));
+        assert_eq!(shaping("nn.relu", &[("data", value())], "1 4 6 6"), None);
+        assert_eq!(shaping("permute_dims", &[("x", tensor("2 3:float32"))], "5 2"), None);
     }
 
     #[test]

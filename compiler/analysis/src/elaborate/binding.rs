@@ -286,6 +286,7 @@ impl<'a> Elaborator<'a> {
             diagnostic = diagnostic.with_fix(replace_fix(declared.place(), "write the inferred type", text));
         }
         self.check.report(diagnostic);
+        self.check.want(value, ty);
     }
 }
 

@@ -101,6 +101,19 @@ pub(super) fn constant(attr: &Attr) -> Option<i64> {
     }
 }
 
+/// Returns the position before the closing parenthesis of the call at `call`, and the separator that an argument
+/// inserted there needs.
+pub(crate) fn before_end(text: &str, call: Span) -> Option<(Span, &'static str)> {
+    let inside = text.get(call.range())?.strip_suffix(')')?.trim_end();
+    let comma = match inside.chars().next_back()? {
+        '(' => "",
+        ',' => " ",
+        _ => ", ",
+    };
+    let at = call.start + u32::try_from(inside.len()).ok()?;
+    Some((Span::empty(at), comma))
+}
+
 /// Returns the current spelling of a call's keyword: `out_ty` for `out_sinfo`; current spellings are unchanged.
 pub(crate) fn current_keyword(written: &str) -> &str {
     rx_syntax::dialect::Dialect::Classic.canonical_keyword(written)

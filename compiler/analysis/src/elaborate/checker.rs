@@ -7,7 +7,7 @@
 
 use super::asked::Asked;
 use super::bound_call::Tried;
-use super::result::{Annotated, BlockState, Export, KeptRecord, Recorded, Row, SegmentResult, Unresolved};
+use super::result::{Annotated, BlockState, Export, KeptRecord, Recorded, Row, SegmentResult, Unresolved, Wanted};
 use super::scope::Scope;
 use super::shared_types::SharedTypes;
 use crate::entry::{Outer, Place, mistake};
@@ -39,6 +39,7 @@ pub(super) struct Checker<'a> {
     pub(super) requirements: Vec<Requirement>,
     pub(super) index_sites: IndexSites,
     pub(super) unresolved: Vec<Unresolved>,
+    pub(super) wanted: Vec<Wanted>,
     /// The last reported call, whose fixes are tried again once the declared type of its result is known.
     pub(super) tried: Option<Box<Tried>>,
     /// The last access to a field that its tuple does not have: the span of the access, the span of the index, and
@@ -84,6 +85,7 @@ impl<'a> Checker<'a> {
             requirements: Vec::new(),
             index_sites: IndexSites::default(),
             unresolved: Vec::new(),
+            wanted: Vec::new(),
             tried: None,
             tried_field: None,
             signature_symbols: Vec::new(),
@@ -129,6 +131,7 @@ impl<'a> Checker<'a> {
             index_sites: self.index_sites,
             recorded: KeptRecord::default(),
             unresolved: self.unresolved,
+            wanted: self.wanted,
             statements,
         }
     }

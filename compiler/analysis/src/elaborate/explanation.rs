@@ -2,6 +2,7 @@
 //! attribute value that would give the declared type, and the places where symbols get their values.
 
 use super::checker::Checker;
+use super::result::Wanted;
 use crate::entry::{Entry, Place};
 use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind};
@@ -51,6 +52,18 @@ impl Checker<'_> {
             diagnostic = diagnostic.with_help(format!("{}={} gives {gives}", suggestion.param, suggestion.value));
         }
         diagnostic
+    }
+
+    /// Stores that `value`, which the last diagnostic reports, should have the type `ty`. The check of the function
+    /// then searches the calls that compute it for an attribute that gives this type.
+    pub(super) fn want(&mut self, value: &IrExpr, ty: &StructInfo) {
+        let is_followed = matches!(value.kind, IrKind::Var(_) | IrKind::Call(_));
+        // The names of branches and nested functions are not visible to the check of the function.
+        if let Some(diagnostic) = self.diagnostics.last().filter(|_| is_followed && self.scopes.len() == 1) {
+            let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
+            let place = diagnostic.primary.clone();
+            self.wanted.push(Wanted { place, value: value.clone(), ty: ty.clone(), exports });
+        }
     }
 
     /// Adds a label at the definition of each symbol that occurs both in `types` and in `text`.

@@ -1,8 +1,8 @@
 //! Elaborates calls of functions: those of the module (`cls.f(x)`) and function values.
 
 use super::argument_list::Parameters;
+use super::bound_call::{before_end, numbered};
 use super::call_tir::fit_buffers;
-use super::bound_call::numbered;
 use super::checker::Checker;
 use super::ir::error;
 use super::names::is_extension;
@@ -163,7 +163,7 @@ impl Checker<'_> {
         let rest =
             args.last().map_or(Some(""), |last| self.segment.text().get(last.span.end as usize..call.end as usize));
         let is_end = |c: char| matches!(c, ',' | ')') || c.is_whitespace();
-        let (empty, comma) = self.before_end(call)?;
+        let (empty, comma) = before_end(self.segment.text(), call)?;
         if !rest?.chars().all(is_end) || (args.is_empty() && !comma.is_empty()) {
             return None;
         }
@@ -250,6 +250,7 @@ impl Checker<'_> {
                 }
                 let diagnostic = self.with_facts(diagnostic, &clash.dims());
                 self.report(diagnostic);
+                self.want(arg, &wanted);
             }
         }
         if self.diagnostics.len() > before {

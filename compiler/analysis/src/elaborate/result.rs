@@ -59,6 +59,19 @@ pub struct Unresolved {
     pub role: Role,
 }
 
+/// A value that was reported because it does not have a required type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The place of the diagnostic.
+    pub place: Place,
+    /// The value.
+    pub value: IrExpr,
+    /// The type that it should have.
+    pub ty: StructInfo,
+    /// The number of the segment's exports before the value.
+    pub exports: u32,
+}
+
 /// The role in which a name is used, which restricts the names that may have been meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
@@ -135,6 +148,8 @@ pub struct SegmentResult {
     pub index_sites: IndexSites,
     /// The undefined names, for which the check of the function suggests similar ones.
     pub unresolved: Vec<Unresolved>,
+    /// The reported values for which the check of the function searches attributes that give their required types.
+    pub wanted: Vec<Wanted>,
     /// The number of statements.
     pub statements: u32,
     /// The typed bindings of the segment, once lowering has asked for them.

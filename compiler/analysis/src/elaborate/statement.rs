@@ -354,6 +354,7 @@ impl<'a> Elaborator<'a> {
         diagnostic = self.check.with_facts(diagnostic, &clash.dims());
         self.check
             .report(diagnostic.with_help(format!("declare `-> {given}`, or return a value of the declared type")));
+        self.check.want(value, declared);
     }
 
     /// Saves the block state and starts a separate one for a nested function.

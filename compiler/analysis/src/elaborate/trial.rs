@@ -6,7 +6,7 @@
 
 mod layouts;
 
-use super::bound_call::{BoundCall, Tried};
+use super::bound_call::{BoundCall, Tried, before_end};
 use super::checker::Checker;
 use super::ir::shape;
 use crate::entry::{Place, replace_fix};
@@ -125,7 +125,7 @@ impl Checker<'_> {
             let edit = match bound.spans.get(at)? {
                 Some(span) => (Place::Here(*span), self.operand_text(bound, *span, &text)),
                 None => {
-                    let (place, comma) = self.before_end(bound.call_span)?;
+                    let (place, comma) = before_end(self.segment.text(), bound.call_span)?;
                     (Place::Here(place), format!("{comma}{}={text}", param.name))
                 }
             };
@@ -144,20 +144,6 @@ impl Checker<'_> {
             }
         }
         text
-    }
-
-    /// Returns the position before a call's closing parenthesis, and the separator that an argument inserted there
-    /// needs.
-    pub(super) fn before_end(&self, call: Span) -> Option<(Span, &'static str)> {
-        let text = self.segment.text().get(call.range())?.strip_suffix(')')?;
-        let inside = text.trim_end();
-        let comma = match inside.chars().next_back()? {
-            '(' => "",
-            ',' => " ",
-            _ => ", ",
-        };
-        let at = call.start + u32::try_from(inside.len()).ok()?;
-        Some((Span::empty(at), comma))
     }
 }
 

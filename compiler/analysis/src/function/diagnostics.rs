@@ -11,13 +11,26 @@ use rx_context::ItemPlace;
 use rx_context::mistakes::suggest;
 use rx_ir::Signature;
 
+/// The maximal number of diagnostics for which attributes are searched.
+const MOST_SEARCHES: usize = 4;
+
 impl State {
     /// Returns the diagnostics of the function, in order of position; a missing `return` is last.
     pub(super) fn diagnostics(&self, header: &Header) -> Vec<Diagnostic<ItemPlace>> {
         let mut diagnostics = Vec::new();
+        let mut searches = MOST_SEARCHES;
         for at in &self.with_diagnostics {
             let Some(result) = self.results.get(*at as usize) else { continue };
-            diagnostics.extend(result.diagnostics.iter().map(|diagnostic| self.placed(diagnostic, result, *at)));
+            for diagnostic in &result.diagnostics {
+                let mut placed = self.placed(diagnostic, result, *at);
+                // An operand with two readings is checked twice; the last check reports.
+                let wanted = result.wanted.iter().rev().find(|wanted| wanted.place == diagnostic.primary);
+                if let (Some(wanted), Some(left)) = (wanted, searches.checked_sub(1)) {
+                    searches = left;
+                    placed.fixes.extend(self.attribute_fixes(wanted, *at));
+                }
+                diagnostics.push(placed);
+            }
         }
         let ended = self.results.last().is_none_or(|last| last.end.returned);
         if !ended && matches!(&*header.signature, Signature::Relax(_)) {

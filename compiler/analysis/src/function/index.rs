@@ -41,7 +41,12 @@ impl Definitions {
 
     /// Returns the last definition of `name` before segment `at`.
     pub(super) fn lookup<'r>(&self, name: Name, at: u32, results: &'r [Arc<SegmentResult>]) -> Option<&'r Entry> {
-        self.before(name, at, results).next().map(|(_, export)| &export.entry)
+        self.last(name, at, results).map(|(_, entry)| entry)
+    }
+
+    /// Like [`Definitions::lookup`]; returns the segment of the definition too.
+    pub(super) fn last<'r>(&self, name: Name, at: u32, results: &'r [Arc<SegmentResult>]) -> Option<(u32, &'r Entry)> {
+        self.before(name, at, results).next().map(|(segment, export)| (segment, &export.entry))
     }
 
     /// Returns the last place of a definition of `name` before segment `at`: its segment and span.
@@ -104,6 +109,10 @@ impl Names {
 
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.names.len()
     }
 
     /// Whether one of the names may be among those of a filter.

@@ -164,6 +164,7 @@ fn empty_result() -> SegmentResult {
         requirements: Vec::new(),
         index_sites: IndexSites::default(),
         unresolved: Vec::new(),
+        wanted: Vec::new(),
         statements: 0,
         recorded: Default::default(),
     }

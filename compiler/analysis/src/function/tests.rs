@@ -91,6 +91,24 @@ fn segment_boundaries_do_not_change_results() {
 }
 
 #[test]
+fn attribute_fixes_are_the_same_for_all_segment_boundaries() {
+    let body = [
+        "    k = R.zeros((1, 3, 8, 8), \"float32\")\n",
+        "    w = R.zeros((4, 3, 3, 3), \"float32\")\n",
+        "    lv: R.Tensor((1, 4, 6, 6), \"float32\") = R.nn.conv2d(k, w)\n",
+        "    lv1 = R.nn.relu(lv)\n",
+        "    gv: R.Tensor((1, 4, 8, 8), \"float32\") = R.nn.gelu(lv1)\n",
+        "    return x\n",
+    ];
+    let whole = check(&body, body.len());
+    let titles: Vec<&str> = whole.iter().flat_map(|it| &it.fixes).map(|fix| fix.title.as_str()).collect();
+    assert!(titles.contains(&"use padding=[1, 1] in `lv`"), "{titles:?}");
+    for width in 1..body.len() {
+        assert_eq!(check(&body, width), whole, "segments of {width} parts");
+    }
+}
+
+#[test]
 fn labels_and_suggestions_use_preceding_statements() {
     let text = HEADER.to_owned() + &BODY.concat();
     let found = check(&BODY, 1);

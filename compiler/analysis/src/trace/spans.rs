@@ -129,6 +129,13 @@ pub(super) fn annotation_span(segment: &Segment, statement: u32, facet: &Facet) 
     }
 }
 
+/// Returns the span of the dim of axis `axis` in the annotation of a statement; `None` if the annotation has none.
+pub(crate) fn annotated_dim(segment: &Segment, statement: u32, axis: usize) -> Option<Span> {
+    let statement = segment.tree().statements.get(statement as usize)?;
+    let StatementKind::AnnAssign { annotation, .. } = &statement.tree.kind else { return None };
+    Some(segment.cursor(statement).span(dims(annotation)?.get(axis)?.tokens))
+}
+
 /// Returns the place where the header's return annotation states this part of the type (a dim, the rank or the dtype):
 /// the whole annotation if it does not state it.
 pub(super) fn return_span(segment: &Segment, facet: &Facet) -> Option<Span> {
@@ -138,7 +145,7 @@ pub(super) fn return_span(segment: &Segment, facet: &Facet) -> Option<Span> {
 
 /// Returns the span of the argument for parameter `param` of the call at `span`; with `element`, that of this element
 /// of its list.
-pub(super) fn argument_span(
+pub(crate) fn argument_span(
     segment: &Segment,
     span: Span,
     schema: &Schema,

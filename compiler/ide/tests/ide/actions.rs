@@ -90,6 +90,47 @@ fn convolution_layout_with_a_larger_window_is_not_offered() {
     assert_eq!(conv_fixes("1, 3, 8, 8", "64, 4, 3, 3"), []);
 }
 
+/// Returns the title of each fix that changes an attribute, and the body after it. The body is that of a function of
+/// `x: (1, 3, 8, 8)` and `w: (4, 3, 3, 3)`.
+fn attribute_fixes(returned: &str, body: &str) -> Vec<(String, String)> {
+    let head = format!(
+        "@R.function\n\
+         def main(x: R.Tensor((1, 3, 8, 8), \"float32\"), w: R.Tensor((4, 3, 3, 3), \"float32\")){returned}:\n"
+    );
+    let fixture = Fixture::new(&(head.clone() + body));
+    let diagnostics = fixture.workspace.diagnostics(fixture.file);
+    let at = Span::empty(fixture.cursor as u32);
+    let found = rx_ide::quick_fixes(&fixture.view(), &diagnostics, at);
+    let found = found.into_iter().filter(|fix| fix.title.starts_with("use "));
+    found.map(|fix| (fix.title, fixture.applied(&fix.edits)[head.len()..].to_owned())).collect()
+}
+
+#[test]
+fn call_with_a_wrong_result_offers_its_attribute() {
+    let fixes = attribute_fixes(
+        "",
+        "    y: R.Tensor((1, 4, $08, 8), \"float32\") = R.nn.conv2d(x, w, padding=0)\n    return y\n",
+    );
+    let fixed = "    y: R.Tensor((1, 4, 8, 8), \"float32\") = R.nn.conv2d(x, w, padding=1)\n    return y\n";
+    assert_eq!(fixes, [("use padding=1".to_owned(), fixed.to_owned())]);
+}
+
+#[test]
+fn returned_value_of_a_wrong_size_offers_the_attribute_of_its_convolution() {
+    let returned = " -> R.Tensor((1, 4, 8, 8), \"float32\")";
+    let body = "    a: R.Tensor((1, 4, 6, 6), \"float32\") = R.nn.conv2d(x, w)\n    b = R.nn.relu(a)\n    return b$0\n";
+    let fixed = "    a: R.Tensor((1, 4, 8, 8), \"float32\") = R.nn.conv2d(x, w, padding=[1, 1])\n    \
+                 b = R.nn.relu(a)\n    return b\n";
+    assert_eq!(attribute_fixes(returned, body), [("use padding=[1, 1] in `a`".to_owned(), fixed.to_owned())]);
+}
+
+#[test]
+fn attribute_that_contradicts_another_use_is_not_offered() {
+    let returned = " -> R.Tensor((1, 4, 8, 8), \"float32\")";
+    let body = "    a = R.nn.conv2d(x, w)\n    b: R.Tensor((1, 4, 6, 6), \"float32\") = R.nn.relu(a)\n    return a$0\n";
+    assert_eq!(attribute_fixes(returned, body), []);
+}
+
 #[test]
 fn all_safe_fixes_are_applied_together() {
     let fixture = Fixture::new(

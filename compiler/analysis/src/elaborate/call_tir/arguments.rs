@@ -79,7 +79,11 @@ impl Checker<'_> {
                 Answer::Open => {}
                 Answer::Refuted if equality.bound_by.is_some() => {
                     let fix = self.argument_fix(&passed.expr, buffer, &state.bindings);
+                    let wanted = needed_type(&passed.expr, buffer, &state.bindings);
                     self.symbol_conflict(&Again { passed, axis, equality: &equality }, fix, state);
+                    if let Some(wanted) = &wanted {
+                        self.want(&passed.expr, wanted);
+                    }
                     return;
                 }
                 Answer::Refuted => {
@@ -106,6 +110,9 @@ impl Checker<'_> {
         self.argument_clash(passed, says, dtype.map(|_| buffer.dtype));
         if let (Some(diagnostic), Some(fix)) = (self.diagnostics.last_mut(), fix) {
             diagnostic.fixes.push(fix);
+        }
+        if let Some(wanted) = needed_type(&passed.expr, buffer, bindings) {
+            self.want(&passed.expr, &wanted);
         }
     }
 
