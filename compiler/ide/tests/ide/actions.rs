@@ -131,6 +131,67 @@ fn attribute_that_contradicts_another_use_is_not_offered() {
     assert_eq!(attribute_fixes(returned, body), []);
 }
 
+/// Returns the titles of the fixes at the cursor that make a prim_func symbolic, with the texts after them.
+fn symbolic_fixes(text: &str, kind: FileKind) -> Vec<(String, String)> {
+    let fixture = Fixture::of_kind(text, kind);
+    let diagnostics = fixture.workspace.diagnostics(fixture.file);
+    let at = Span::empty(fixture.cursor as u32);
+    let mut check = |text: &str| {
+        let fixture = Fixture::of(text, kind);
+        fixture.workspace.diagnostics(fixture.file)
+    };
+    let found = rx_ide::symbolic_kernel_fixes(&fixture.view(), &diagnostics, at, &mut check);
+    found.into_iter().map(|fix| (fix.title, fixture.applied(&fix.edits))).collect()
+}
+
+const RELU: &str = r#"@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def relu(A: T.Buffer((T.int64(8), T.int64(8)), "float32"), B: T.Buffer((T.int64(8), T.int64(8)), "float32")):
+        T.func_attr({"tirx.noalias": True})
+        for i, j in T.grid(T.int64(8), T.int64(8)):
+            with T.sblock("relu"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.max(A[vi, vj], T.float32(0.0))
+
+    @R.function
+    def main(x: R.Tensor((1, 8), dtype="float32")):
+        cls = Module
+        lv = R.nn.gelu(x)
+        gv = R.call_tir(cls.relu, (l$0v,), out_ty=R.Tensor((1, 8), dtype="float32"))
+        return gv
+"#;
+
+#[test]
+fn prim_func_of_another_size_is_made_symbolic() {
+    let imports =
+        "from tvm.script import ir as I\nfrom tvm.script import relax as R\nfrom tvm.script import tirx as T\n";
+    let python = format!("{imports}\n{RELU}");
+    for (text, kind) in [(RELU, FileKind::Rx), (python.as_str(), FileKind::Python)] {
+        let fixes = symbolic_fixes(text, kind);
+        let titles: Vec<&str> = fixes.iter().map(|(title, _)| title.as_str()).collect();
+        assert_eq!(titles, ["make axis 0 of `relu` symbolic"]);
+        let lines = r#"
+    def relu(var_A: T.handle, var_B: T.handle):
+        T.func_attr({"tirx.noalias": True})
+        n = T.int64()
+        A = T.match_buffer(var_A, (n, T.int64(8)), "float32")
+        B = T.match_buffer(var_B, (n, T.int64(8)), "float32")
+        for i, j in T.grid(n, T.int64(8)):
+"#;
+        assert!(fixes[0].1.contains(lines), "{}", fixes[0].1);
+        let fixed = Fixture::of(&fixes[0].1, kind);
+        let left = fixed.workspace.diagnostics(fixed.file);
+        assert!(left.iter().all(|it| it.severity != rx_base::Severity::Error), "{left:?}");
+    }
+}
+
+#[test]
+fn prim_func_that_computes_an_index_from_the_axis_is_not_made_symbolic() {
+    let text = RELU.replace("A[vi, vj]", "A[T.int64(7) - vi, vj]");
+    assert_eq!(symbolic_fixes(&text, FileKind::Rx), []);
+}
+
 #[test]
 fn all_safe_fixes_are_applied_together() {
     let fixture = Fixture::new(
