@@ -62,6 +62,7 @@ impl Checker<'_> {
                 self.keep_trial(bound, &diagnostic, &placed);
                 self.try_fixes(bound, &diagnostic, &mut placed, None);
                 self.report(placed);
+                self.want_shapes_of_others(bound);
                 StructInfo::Error
             }
         }
@@ -97,6 +98,7 @@ impl Checker<'_> {
                 };
                 let diagnostic = self.place(bound, &diagnostic);
                 self.report(diagnostic);
+                self.want_shapes_of_others(bound);
                 StructInfo::Error
             }
             _ => StructInfo::Error,

@@ -1,6 +1,7 @@
 //! Explanations attached to a mismatch: the guilty part of an annotation, the formula of the inferred dim, the
 //! attribute value that would give the declared type, and the places where symbols get their values.
 
+use super::bound_call::BoundCall;
 use super::checker::Checker;
 use super::result::Wanted;
 use crate::entry::{Entry, Place};
@@ -8,8 +9,8 @@ use crate::readings::{self, Reading};
 use crate::reconcile::{Clash, ClashKind};
 use crate::trace;
 use rx_base::symbolic::Bounds;
-use rx_base::{Diagnostic, Dim, Name, Span};
-use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo};
+use rx_base::{Code, Diagnostic, Dim, Name, Span};
+use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo, TensorInfo};
 use rx_ops::provenance::{Facet, Part, provenance};
 use rx_ops::{Arg, CallInfo, Schema};
 use rx_syntax::Cursor;
@@ -63,6 +64,24 @@ impl Checker<'_> {
             let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
             let place = diagnostic.primary.clone();
             self.wanted.push(Wanted { place, value: value.clone(), ty: ty.clone(), exports });
+        }
+    }
+
+    /// Stores, for a call whose operands the last diagnostic reports as not broadcasting, that each operand should have
+    /// the shape of another one.
+    pub(super) fn want_shapes_of_others(&mut self, bound: &BoundCall) {
+        if self.diagnostics.last().is_none_or(|diagnostic| diagnostic.code != Code::BroadcastMismatch) {
+            return;
+        }
+        let operands: Vec<&IrExpr> = bound.slots.iter().filter_map(rx_ir::Argument::as_operand).collect();
+        let pairs = operands.iter().flat_map(|value| operands.iter().map(move |other| (*value, *other)));
+        for (value, other) in pairs {
+            let (StructInfo::Tensor(own), Some(other)) = (&value.ty, other.ty.as_tensor()) else { continue };
+            let shape = &other.shape;
+            if own.shape != *shape && shape.dims().is_some() && own.shape.ndim() == shape.ndim() {
+                let wanted = TensorInfo { shape: shape.clone(), ..TensorInfo::clone(own) };
+                self.want(value, &wanted.into());
+            }
         }
     }
 

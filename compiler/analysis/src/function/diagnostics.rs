@@ -11,8 +11,8 @@ use rx_context::ItemPlace;
 use rx_context::mistakes::suggest;
 use rx_ir::Signature;
 
-/// The maximal number of diagnostics for which attributes are searched.
-const MOST_SEARCHES: usize = 4;
+/// The maximal number of searches for attributes in a function.
+const MOST_SEARCHES: usize = 8;
 
 impl State {
     /// Returns the diagnostics of the function, in order of position; a missing `return` is last.
@@ -23,11 +23,14 @@ impl State {
             let Some(result) = self.results.get(*at as usize) else { continue };
             for diagnostic in &result.diagnostics {
                 let mut placed = self.placed(diagnostic, result, *at);
-                // An operand with two readings is checked twice; the last check reports.
-                let wanted = result.wanted.iter().rev().find(|wanted| wanted.place == diagnostic.primary);
-                if let (Some(wanted), Some(left)) = (wanted, searches.checked_sub(1)) {
+                for wanted in result.wanted.iter().filter(|wanted| wanted.place == diagnostic.primary) {
+                    let Some(left) = searches.checked_sub(1) else { break };
                     searches = left;
-                    placed.fixes.extend(self.attribute_fixes(wanted, *at));
+                    for fix in self.attribute_fixes(wanted, *at) {
+                        if !placed.fixes.contains(&fix) {
+                            placed.fixes.push(fix);
+                        }
+                    }
                 }
                 diagnostics.push(placed);
             }

@@ -125,6 +125,15 @@ fn returned_value_of_a_wrong_size_offers_the_attribute_of_its_convolution() {
 }
 
 #[test]
+fn operand_that_does_not_broadcast_offers_the_attribute_of_its_convolution() {
+    let residual = "    r = R.zeros((1, 4, 8, 8), \"float32\")\n";
+    let body = "    a = R.nn.conv2d(x, w)\n    b = R.add(R.nn.relu(a), $0r)\n    return b\n";
+    let fixed = "    a = R.nn.conv2d(x, w, padding=[1, 1])\n    b = R.add(R.nn.relu(a), r)\n    return b\n";
+    let fixes = attribute_fixes("", &format!("{residual}{body}"));
+    assert_eq!(fixes, [("use padding=[1, 1] in `a`".to_owned(), format!("{residual}{fixed}"))]);
+}
+
+#[test]
 fn attribute_that_contradicts_another_use_is_not_offered() {
     let returned = " -> R.Tensor((1, 4, 8, 8), \"float32\")";
     let body = "    a = R.nn.conv2d(x, w)\n    b: R.Tensor((1, 4, 6, 6), \"float32\") = R.nn.relu(a)\n    return a$0\n";
