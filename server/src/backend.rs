@@ -155,8 +155,8 @@ impl LanguageServer for Backend {
     // Requests for reading and writing at a position.
 
     async fn code_action(&self, params: proto::CodeActionParams) -> Result<Option<proto::CodeActionResponse>> {
-        let (range, only) = (actions::points(params.range), params.context.only);
-        let ask = move |subject: &Subject<'_>| actions::actions(subject, range, only.as_deref());
+        let (range, context) = (actions::points(params.range), params.context);
+        let ask = move |subject: &Subject<'_>| actions::actions(subject, range, &context);
         self.read(params.text_document.uri, ask).await.map(Some)
     }
 

@@ -21,6 +21,8 @@
 //! - A graph (`graph`) reads only the segments around the position and counts the bindings of the others. A pass that
 //!   is offered as an action (`raw_entry`) is run on the module, and its result is applied as edits, so that comments
 //!   and layout around them are preserved.
+//! - A refactoring (`refactor`) is offered only after its result was checked: it has no new errors, and the variables
+//!   that it does not touch keep their types.
 
 mod actions;
 mod call_site;
@@ -39,6 +41,7 @@ mod hover;
 mod names;
 mod outline;
 mod raw_entry;
+mod refactor;
 mod rename;
 mod schema_text;
 mod selection;
@@ -63,6 +66,7 @@ pub use hover::{Hover, hover};
 pub use names::{Access, Occurrence, Symbol, SymbolKind, symbol_at};
 pub use outline::{Outline, OutlineKind, functions, outline};
 pub use raw_entry::{raw_entry, takes_prepared_weights};
+pub use refactor::{Checked, RefactorKind, Refactoring, refactorings};
 pub use rename::{prepare_rename, rename};
 pub use selection::selections;
 pub use semantic::{SegmentKey, SemanticWord, WordKind, segment_keys};

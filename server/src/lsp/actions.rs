@@ -7,8 +7,8 @@ use crate::reads::Subject;
 use crate::run::COMMAND;
 use rx_base::fix::Edit;
 use rx_base::{Diagnostic, Span};
-use rx_db::Workspace;
-use rx_ide::{FunctionAt, QuickFix};
+use rx_db::{FileId, Workspace};
+use rx_ide::{Checked, FunctionAt, QuickFix, RefactorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tower_lsp::ls_types as proto;
@@ -24,6 +24,13 @@ pub const ANNOTATE_FUNCTION: &str = "refactor.rewrite.annotate.rx";
 /// The kind of the action for a function that takes prepared weights: it adds an entry that takes raw weights and
 /// prepares them once.
 pub const RAW_ENTRY: &str = "refactor.rewrite.rawEntry.rx";
+
+/// The kind of the actions that make a variable or a function of a part of a function.
+pub const EXTRACT: &str = "refactor.extract";
+/// The kind of the actions that replace a variable or a call by its definition.
+pub const INLINE: &str = "refactor.inline";
+/// The kind of the actions that write a function in another form.
+pub const REWRITE: &str = "refactor.rewrite";
 
 /// The `data` of an action whose edit is computed by `codeAction/resolve`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,14 +51,15 @@ enum EditKind {
     RawEntry(u32, u32),
 }
 
-/// Returns the actions for a range. If `only` is given, actions are limited to kinds equal to or below one of its
-/// kinds.
+/// Returns the actions for a range. If the context requests some kinds only, actions are limited to kinds equal to or
+/// below one of them.
 pub fn actions(
     subject: &Subject<'_>,
     (from, to): (Point, Point),
-    only: Option<&[proto::CodeActionKind]>,
+    context: &proto::CodeActionContext,
 ) -> proto::CodeActionResponse {
     let writing = &subject.profile.writing;
+    let only = context.only.as_deref();
     let wanted = |kind: &str| only.is_none_or(|only| only.iter().any(|only| is_under(kind, only.as_str())));
     let mut found: proto::CodeActionResponse = Vec::new();
     let range = subject.span(from, to);
@@ -103,7 +111,37 @@ pub fn actions(
         let title = format!("Make `{name}` take raw weights, and prepare them once");
         found.extend(whole(subject, title, RAW_ENTRY, EditKind::RawEntry(from.line, from.column)));
     }
+    // Each refactoring is checked before it is offered. Editors ask at every move of the cursor, which is not worth it.
+    let is_automatic = context.trigger_kind == Some(proto::CodeActionTriggerKind::AUTOMATIC);
+    if only.is_some() || !is_automatic || !range.is_empty() {
+        found.extend(refactorings(subject, range, &diagnostics, &wanted));
+    }
     found
+}
+
+/// Returns the refactorings of the kinds that `wanted` accepts.
+fn refactorings(
+    subject: &Subject<'_>,
+    range: Span,
+    diagnostics: &[Diagnostic<Span>],
+    wanted: &dyn Fn(&str) -> bool,
+) -> Vec<proto::CodeActionOrCommand> {
+    let is_wanted = |kind: RefactorKind| wanted(refactor_kind(kind));
+    let check = &mut |text: &str| with_text(subject, text, checked);
+    let found = rx_ide::refactorings(&subject.view, range, diagnostics, &is_wanted, check);
+    let offered = found.into_iter().map(|found| {
+        let edit = workspace_edit(subject, found.edits);
+        action(found.title, Some(refactor_kind(found.kind)), |it| it.edit = Some(edit))
+    });
+    offered.collect()
+}
+
+fn refactor_kind(kind: RefactorKind) -> &'static str {
+    match kind {
+        RefactorKind::Extract => EXTRACT,
+        RefactorKind::Inline => INLINE,
+        RefactorKind::Rewrite => REWRITE,
+    }
 }
 
 /// Returns the data for resolving an action; `None` if the action needs no resolving.
@@ -170,12 +208,26 @@ fn edits(subject: &Subject<'_>, what: EditKind) -> Vec<Edit> {
 
 /// Returns the diagnostics of a changed version of the subject's text. Hints are omitted, as by `rxcheck --fix`.
 fn check(subject: &Subject<'_>, text: &str) -> Vec<Diagnostic<Span>> {
+    with_text(subject, text, diagnostics)
+}
+
+fn diagnostics(subject: &Subject<'_>, workspace: &Workspace, file: FileId) -> Vec<Diagnostic<Span>> {
+    let found = subject.said.apply(workspace.diagnostics(file));
+    found.into_iter().filter(|it| it.severity < rx_base::Severity::Hint).collect()
+}
+
+/// Returns the diagnostics and the types of a changed version of the subject's text.
+fn checked(subject: &Subject<'_>, workspace: &Workspace, file: FileId) -> Checked {
+    Checked { diagnostics: diagnostics(subject, workspace, file), types: workspace.types(file) }
+}
+
+/// Checks a changed version of the subject's text with the subject's settings, and returns what `ask` reads of it.
+fn with_text<T>(subject: &Subject<'_>, text: &str, ask: impl FnOnce(&Subject<'_>, &Workspace, FileId) -> T) -> T {
     // This query of the snapshot exists for cancellation: if an edit waits for the snapshot, the query unwinds here.
     let _ = subject.view.context(0);
     let mut workspace = Workspace::new();
     let file = documents::add(&mut workspace, text, subject.view.document().kind(), subject.said);
-    let found = subject.said.apply(workspace.diagnostics(file));
-    found.into_iter().filter(|it| it.severity < rx_base::Severity::Hint).collect()
+    ask(subject, &workspace, file)
 }
 
 /// Returns the start and end of a range.

@@ -47,8 +47,17 @@ pub fn taken(capabilities: &ClientCapabilities) -> Writing {
 /// Sets the server's capabilities for these requests.
 pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
     let writing = &profile.writing;
-    let kinds =
-        ["quickfix", actions::RUN, actions::FIX_ALL, actions::ANNOTATE, actions::ANNOTATE_FUNCTION, actions::RAW_ENTRY];
+    let kinds = [
+        "quickfix",
+        actions::RUN,
+        actions::FIX_ALL,
+        actions::ANNOTATE,
+        actions::ANNOTATE_FUNCTION,
+        actions::RAW_ENTRY,
+        actions::EXTRACT,
+        actions::INLINE,
+        actions::REWRITE,
+    ];
     let kinds = kinds.map(|kind| proto::CodeActionKind::from(kind.to_owned())).to_vec();
     capabilities.code_action_provider = Some(match writing.actions {
         true => proto::CodeActionProviderCapability::Options(proto::CodeActionOptions {

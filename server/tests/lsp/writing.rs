@@ -106,6 +106,25 @@ fn actions_on_functions_and_files_are_filled_in_when_they_are_chosen() {
 }
 
 #[test]
+fn refactorings_are_offered_with_their_edits() {
+    let mut client = client();
+    let text = NET.replace("relo", "relu");
+    open(&mut client, &text);
+    let place = range((4, 18), (4, 18));
+    let found = actions(&mut client, place.clone(), json!(["refactor"]));
+    let inline = titled(&found, "Inline `é`");
+    assert_eq!(inline["kind"], "refactor.inline");
+    let expected = text.replace("    é = R.matmul(x, w)\n", "").replace("(é)", "(R.matmul(x, w))");
+    assert_eq!(apply(&text, &inline["edit"]["documentChanges"][0]["edits"]), expected);
+    // When the cursor moves, nothing is checked.
+    let context = json!({"diagnostics": [], "triggerKind": 2});
+    let params = json!({"textDocument": {"uri": URI}, "range": place, "context": context});
+    let found = client.request("textDocument/codeAction", params).expect("actions");
+    assert!(found.as_array().expect("a list").iter().all(|it| it["kind"] != "refactor.inline"), "{found}");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
 fn a_run_on_the_gpu_is_offered_where_there_is_one() {
     let mut client = client();
     open(&mut client, &NET.replace("relo", "relu"));

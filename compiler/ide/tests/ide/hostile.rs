@@ -43,6 +43,11 @@ fn ask(fixture: &Fixture, text: &str, offset: usize) {
     {
         whole(node.span);
     }
+    let mut check = |_: &str| rx_ide::Checked::default();
+    for end in [offset, text.len()] {
+        let range = Span::new(offset.min(end) as u32, end as u32);
+        rx_ide::refactorings(&view, range, &[], &|_| true, &mut check);
+    }
     rx_ide::function_at(&view, offset).into_iter().for_each(|function| whole(function.selection));
 }
 

@@ -11,6 +11,7 @@ mod hover;
 mod lens;
 mod links;
 mod names;
+mod refactor;
 mod rename;
 mod semantic;
 mod signature_help;

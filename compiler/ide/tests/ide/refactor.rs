@@ -1,0 +1,147 @@
+//! Refactorings: each is applied, and the result is compared and checked.
+
+use crate::fixture::Fixture;
+use rx_base::Span;
+use rx_db::{FileKind, Workspace};
+use rx_ide::{Checked, Refactoring};
+
+const HEADER: &str = "@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 8), \"float32\"), w: R.Tensor((8, 4), \"float32\")):
+        cls = Module
+";
+
+const IMPORTS: &str = "import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+";
+
+fn check(text: &str, kind: FileKind) -> Checked {
+    let mut workspace = Workspace::new();
+    let file = workspace.add(text, kind);
+    Checked { diagnostics: workspace.diagnostics(file), types: workspace.types(file) }
+}
+
+/// Returns the refactorings for the text between `$0` and `$1`, or at `$0`, each with the changed text.
+fn refactored(text: &str, kind: FileKind) -> Vec<(Refactoring, String)> {
+    // `$0` is removed before the end is used.
+    let end = text.find("$1").map(|end| end - 2);
+    let fixture = Fixture::of_kind(&text.replacen("$1", "", 1), kind);
+    let range = Span::new(fixture.cursor as u32, end.unwrap_or(fixture.cursor) as u32);
+    let before = fixture.workspace.diagnostics(fixture.file);
+    let mut checked = |text: &str| check(text, kind);
+    let found = rx_ide::refactorings(&fixture.view(), range, &before, &|_| true, &mut checked);
+    found.into_iter().map(|found| (found.clone(), fixture.applied(&found.edits))).collect()
+}
+
+/// Returns the text after the refactoring whose title begins with `title`, in an `.rx` file and in a Python file, which
+/// must agree. `None` if it is not offered.
+fn applied(body: &str, title: &str) -> Option<String> {
+    let module = format!("{HEADER}{}", lines(body));
+    let of = |text: &str, kind: FileKind| {
+        let found = refactored(text, kind).into_iter().find(|(found, _)| found.title.starts_with(title))?;
+        let errors = check(&found.1, kind).diagnostics;
+        assert!(errors.iter().all(|it| it.severity != rx_base::Severity::Error), "{}: {errors:?}", found.1);
+        Some(found.1)
+    };
+    let rx = of(&module, FileKind::Rx);
+    let python = of(&format!("{IMPORTS}{module}"), FileKind::Python);
+    assert_eq!(python, rx.as_ref().map(|text| format!("{IMPORTS}{text}")));
+    rx.map(|text| text.strip_prefix(HEADER).unwrap_or(&text).to_owned())
+}
+
+/// Returns lines with the indentation of a function's body in a module.
+fn lines(body: &str) -> String {
+    body.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("        {line}\n") }).collect()
+}
+
+/// Checks that the refactoring turns the body `before` into `after`.
+fn becomes(before: &str, title: &str, after: &str) {
+    assert_eq!(applied(before, title).as_deref(), Some(&*lines(after)), "{title}: {before}");
+}
+
+#[test]
+fn extract_variable_names_the_call_at_the_cursor() {
+    becomes(
+        "y = R.add(R.e$0xp(x), x)  # sum\nreturn y",
+        "Extract `exp`",
+        "exp = R.exp(x)\ny = R.add(exp, x)  # sum\nreturn y",
+    );
+    becomes("return R.nn.re$0lu(x)", "Extract `relu`", "relu = R.nn.relu(x)\nreturn relu");
+    becomes(
+        "y = x; z = R.add(R.$0exp(y), y)\nreturn z",
+        "Extract",
+        "y = x; exp = R.exp(y); z = R.add(exp, y)\nreturn z",
+    );
+    becomes(
+        "exp = x\nz = R.add(R.$0exp(exp), x)\nreturn z",
+        "Extract",
+        "exp = x\nexp_1 = R.exp(exp)\nz = R.add(exp_1, x)\nreturn z",
+    );
+}
+
+#[test]
+fn extract_variable_names_the_selected_expression() {
+    becomes(
+        "y = R.add($0R.split(x, 2)[0]$1, R.split(x, 2)[1])\nreturn y",
+        "Extract `split`",
+        "split = R.split(x, 2)[0]\ny = R.add(split, R.split(x, 2)[1])\nreturn y",
+    );
+}
+
+#[test]
+fn extract_variable_of_no_value_is_not_offered() {
+    for body in [
+        "y = R.e$0xp(x)\nreturn y",
+        "y = R.reshape(x, ($02 * 4$1, 4))\nreturn y",
+        "y = R.sum(x, axis=$0-1$1)\nreturn y",
+        "y: R.Ten$0sor((4, 8), \"float32\") = x\nreturn y",
+        "y = R.match_cast(x, R.Ten$0sor((4, 8), \"float32\"))\nreturn y",
+    ] {
+        assert_eq!(applied(body, "Extract"), None, "{body}");
+    }
+}
+
+#[test]
+fn inline_variable_replaces_uses_and_keeps_comments() {
+    becomes(
+        "y = R.exp(x)  # why\nz = R.add($0y, x)\nreturn z",
+        "Inline `y`",
+        "# why\nz = R.add(R.exp(x), x)\nreturn z",
+    );
+    becomes("$0y = R.exp(x)\nz = R.add(y, y)\nreturn z", "Inline `y`", "z = R.add(R.exp(x), R.exp(x))\nreturn z");
+    becomes("y$0 = R.exp(x); z = R.add(y, x)\nreturn z", "Inline `y`", "z = R.add(R.exp(x), x)\nreturn z");
+    becomes("t = R.split(x, 2)\ny = $0t[0]\nreturn y", "Inline `t`", "y = R.split(x, 2)[0]\nreturn y");
+    becomes("t$0 = x, x\ny = t[0]\nreturn y", "Inline `t`", "y = (x, x)[0]\nreturn y");
+}
+
+#[test]
+fn inline_variable_that_would_change_meaning_is_not_offered() {
+    for body in [
+        // An operand is bound again before the use.
+        "y$0 = R.exp(x)\nx = R.abs(x)\nz = R.add(y, x)\nreturn z",
+        // Nothing uses it, or `R.output` needs the variable.
+        "y$0 = R.exp(x)\nreturn x",
+        "with R.dataflow():\n    y$0 = R.exp(x)\n    R.output(y)\nreturn y",
+        // The branches bind one variable.
+        "c = R.const(True, \"bool\")\nif c:\n    y$0 = R.exp(x)\nelse:\n    y = x\nreturn y",
+    ] {
+        assert_eq!(applied(body, "Inline"), None, "{body}");
+    }
+}
+
+#[test]
+fn inline_variable_with_effects_is_not_offered() {
+    let text = "@R.function(pure=False)
+def main(x: R.Tensor((4,), \"float32\")):
+    y$0 = VALUE
+    z = R.exp(x)
+    return (y, z)
+";
+    let offered = |value: &str| refactored(&text.replace("VALUE", value), FileKind::Rx).len();
+    assert_eq!(offered("R.call_packed(\"f\", x, sinfo_args=R.Tensor((4,), \"float32\"))"), 0);
+    assert_eq!(offered("R.abs(x)"), 1);
+}
