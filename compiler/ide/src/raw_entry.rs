@@ -140,7 +140,7 @@ fn alone<L>(module: &Module<L>, function: &RelaxFunction, prelude: Arc<str>) -> 
 
 /// Returns the dialect in which to print a function after `item`: the file's dialect, adapted to the way in which
 /// `item` declares symbolic dims.
-fn dialect(document: &Document, item: &Item, undeclared: bool) -> Dialect {
+pub(crate) fn dialect(document: &Document, item: &Item, undeclared: bool) -> Dialect {
     match Dialect::detect(document) {
         Dialect::Tvm027 if undeclared && has_type_params(item) => Dialect::Tvm027Py312,
         Dialect::Tvm027 if undeclared => Dialect::Classic,
@@ -157,12 +157,12 @@ fn has_type_params(item: &Item) -> bool {
 }
 
 /// Converts text in rx's own dialect to another dialect.
-fn printed_in(text: &str, dialect: Dialect) -> String {
+pub(crate) fn printed_in(text: &str, dialect: Dialect) -> String {
     printer::print_as(&Document::new(text, FileKind::Rx), Dialect::Tvm027, dialect)
 }
 
 /// Returns the lines of the function with this name, from its decorator on, without the indentation of a class.
-fn entry_text(text: &str, wanted: Name) -> Option<String> {
+pub(crate) fn entry_text(text: &str, wanted: Name) -> Option<String> {
     let document = Document::new(text, FileKind::Rx);
     let item = document.items().iter().find(|item| item.name == Some(wanted))?;
     let text: String = item.segments.iter().map(|segment| segment.text()).collect();
@@ -172,7 +172,7 @@ fn entry_text(text: &str, wanted: Name) -> Option<String> {
 }
 
 /// Returns the number of trailing blank bytes of an item.
-fn trailing_blanks(item: &Item) -> usize {
+pub(crate) fn trailing_blanks(item: &Item) -> usize {
     let mut blank = 0;
     for segment in item.segments.iter().rev() {
         let text = segment.text();

@@ -13,6 +13,7 @@
 //!
 //! Comments stay: those of moved statements move with them, and that of a removed statement keeps its line.
 
+mod extract_function;
 mod extract_variable;
 mod fresh;
 mod inline_variable;
@@ -79,6 +80,7 @@ pub fn refactorings(
     let mut proposals = Vec::new();
     if wanted(RefactorKind::Extract) {
         proposals.extend(extract_variable::proposal(view, range));
+        proposals.extend(extract_function::proposals(view, range));
     }
     if wanted(RefactorKind::Inline) {
         proposals.extend(inline_variable::proposal(view, range.start));

@@ -145,3 +145,91 @@ def main(x: R.Tensor((4,), \"float32\")):
     assert_eq!(offered("R.call_packed(\"f\", x, sinfo_args=R.Tensor((4,), \"float32\"))"), 0);
     assert_eq!(offered("R.abs(x)"), 1);
 }
+
+#[test]
+fn extract_function_moves_statements_and_calls_it() {
+    let text = applied(
+        "$0a = R.exp(x)  # why\n# then\nb = R.matmul(a, w)$1\nc = R.add(b, b)\nreturn c",
+        "Extract 2 statements into a function",
+    );
+    let expected = "        b = cls.main_part(x, w)
+        c = R.add(b, b)
+        return c
+
+    @R.function(private=True)
+    def main_part(x: R.Tensor((4, 8), dtype=\"float32\"), w: R.Tensor((8, 4), dtype=\"float32\")) -> R.Tensor((4, 4), dtype=\"float32\"):
+        a = R.exp(x)  # why
+        # then
+        b = R.matmul(a, w)
+        return b
+";
+    assert_eq!(text.as_deref(), Some(expected));
+}
+
+#[test]
+fn extract_function_of_a_dataflow_block_has_a_dataflow_block() {
+    let text = applied(
+        "with R.dataflow():\n    $0a = R.exp(x)\n    b = R.abs(x)$1\n    c = R.add(a, b)\n    R.output(c)\nreturn c",
+        "Extract 2 statements into a function",
+    );
+    let text = text.expect("a function");
+    let (caller, function) = text.split_once("    @R.function(private=True)\n").expect("a function");
+    let expected = "        with R.dataflow():
+            main_part_results = cls.main_part(x)
+            a = main_part_results[0]
+            b = main_part_results[1]
+            c = R.add(a, b)
+            R.output(c)
+        return c
+
+";
+    assert_eq!(caller, expected);
+    let (_, body) = function.split_once(":\n").expect("a body");
+    let expected = "        with R.dataflow():
+            a = R.exp(x)
+            b = R.abs(x)
+            R.output(a, b)
+        return (a, b)
+";
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn extract_function_declares_symbolic_dims_as_the_file_does() {
+    let body = "):\n        cls = Module\n        $0a = R.exp(x)\n        b = R.abs(a)$1\n        return b\n";
+    let text = |before: &str, head: &str, declared: &str| {
+        let body = body.replace("        cls = Module\n", &format!("{declared}        cls = Module\n"));
+        format!("{before}@I.ir_module\nclass Module:\n    @R.function\n    def main{head}{body}")
+    };
+    for (text, wanted) in [
+        (
+            text("n = TypeVar(\"n\")\n", "(x: R.Tensor((n, 8), \"float32\")", ""),
+            "def main_part(x: R.Tensor((n, 8), dtype=\"float32\"))",
+        ),
+        (
+            text("", "[n](x: R.Tensor((n, 8), \"float32\")", ""),
+            "def main_part[n](x: R.Tensor((n, 8), dtype=\"float32\"))",
+        ),
+        (
+            text("", "(x: R.Tensor((\"n\", 8), \"float32\")", "        n = T.int64()\n"),
+            "def main_part(x: R.Tensor((\"n\", 8), dtype=\"float32\"))",
+        ),
+    ] {
+        let found = refactored(&text, FileKind::Rx);
+        let (_, text) = found.iter().find(|(found, _)| found.title.contains("into a function")).expect("a function");
+        assert!(text.contains(wanted), "{text}");
+    }
+}
+
+#[test]
+fn extract_function_of_a_part_that_cannot_move_is_not_offered() {
+    for body in [
+        "a = R.exp(x)\n$0return a$1",
+        "$0a = R.exp$1(x)\nreturn a",
+        "$0a = R.exp(x)$1\nreturn x",
+        "with R.dataflow():\n    $0a = R.exp(x)\n    R.output(a)$1\nreturn a",
+    ] {
+        assert_eq!(applied(body, "Extract 1"), None, "{body}");
+        assert_eq!(applied(body, "Extract 2"), None, "{body}");
+    }
+}
