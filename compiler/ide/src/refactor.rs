@@ -16,6 +16,7 @@
 mod extract_function;
 mod extract_variable;
 mod fresh;
+mod inline_function;
 mod inline_variable;
 mod site;
 
@@ -84,6 +85,7 @@ pub fn refactorings(
     }
     if wanted(RefactorKind::Inline) {
         proposals.extend(inline_variable::proposal(view, range.start));
+        proposals.extend(inline_function::proposal(view, range.start));
     }
     let mut trial = Trial { view, before, check, text: None, types: None };
     let mut found: Vec<Refactoring> = Vec::new();

@@ -233,3 +233,55 @@ fn extract_function_of_a_part_that_cannot_move_is_not_offered() {
         assert_eq!(applied(body, "Extract 2"), None, "{body}");
     }
 }
+
+/// Returns the module of [`HEADER`] with a function `scaled`, and the body of `main`.
+fn with_scaled(scaled: &str, body: &str) -> String {
+    let head = "    @R.function
+    def scaled(a: R.Tensor((m, 8), \"float32\"), b: R.Tensor((m, 8), \"float32\")):
+";
+    let header = HEADER.replace("    @R.function\n", &format!("{head}{}\n    @R.function\n", lines(scaled)));
+    format!("m = TypeVar(\"m\")\n{header}{}", lines(body))
+}
+
+/// Checks that inlining the call in `before` gives `after`.
+fn inlines(scaled: &str, before: &str, after: &str) {
+    let found = refactored(&with_scaled(scaled, before), FileKind::Rx);
+    let text = found.into_iter().find(|(found, _)| found.title == "Inline this call of `scaled`").map(|(_, text)| text);
+    assert_eq!(text, Some(with_scaled(scaled, after)), "{before}");
+}
+
+#[test]
+fn inline_function_replaces_the_call_by_the_body() {
+    let scaled = "# the exponent\nc = R.exp(a)\ny = R.add(c, b)  # sum\nreturn y";
+    inlines(
+        scaled,
+        "y = cls.sca$0led(x, x)\nreturn y",
+        "# the exponent\nc = R.exp(x)\ny_1 = R.add(c, x)  # sum\ny = y_1\nreturn y",
+    );
+    inlines(
+        scaled,
+        "return cls.$0scaled(R.abs(x), x)",
+        "a_1 = R.abs(x)\n# the exponent\nc = R.exp(a_1)\ny = R.add(c, x)  # sum\nreturn y",
+    );
+}
+
+#[test]
+fn inline_function_replaces_symbolic_dims() {
+    let scaled = "c = R.reshape(a, (8, m))\nreturn R.reshape(c, (m, 8))";
+    inlines(scaled, "y = cls.sca$0led(x, x)\nreturn y", "c = R.reshape(x, (8, 4))\ny = R.reshape(c, (4, 8))\nreturn y");
+}
+
+#[test]
+fn inline_function_into_a_dataflow_block_dissolves_its_own() {
+    let scaled = "with R.dataflow():\n    c = R.exp(a)\n    gv = R.add(c, b)\n    R.output(gv)\nreturn gv";
+    inlines(
+        scaled,
+        "with R.dataflow():\n    y = cls.sca$0led(x, x)\n    R.output(y)\nreturn y",
+        "with R.dataflow():\n    c = R.exp(x)\n    gv = R.add(c, x)\n    y = gv\n    R.output(y)\nreturn y",
+    );
+    inlines(
+        scaled,
+        "y = cls.sca$0led(x, x)\nreturn y",
+        "with R.dataflow():\n    c = R.exp(x)\n    gv = R.add(c, x)\n    R.output(gv)\ny = gv\nreturn y",
+    );
+}
