@@ -13,6 +13,7 @@
 //!
 //! Comments stay: those of moved statements move with them, and that of a removed statement keeps its line.
 
+mod drop_types;
 mod extract_function;
 mod extract_variable;
 mod fresh;
@@ -95,6 +96,9 @@ pub fn refactorings(
             let Proposal { title, kind, edits, .. } = proposal;
             found.push(Refactoring { title, kind, edits });
         }
+    }
+    if wanted(RefactorKind::Rewrite) {
+        found.extend(drop_types::refactoring(view, range.start, &mut trial));
     }
     found
 }

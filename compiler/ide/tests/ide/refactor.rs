@@ -285,3 +285,20 @@ fn inline_function_into_a_dataflow_block_dissolves_its_own() {
         "with R.dataflow():\n    c = R.exp(x)\n    gv = R.add(c, x)\n    R.output(gv)\ny = gv\nreturn y",
     );
 }
+
+#[test]
+fn drop_types_keeps_those_that_say_more_than_the_value() {
+    let body = "y: R.Tensor((4, 8), \"float32\") = R.exp(x)  # why
+z: R.Tensor(ndim=2, dtype=\"float32\") = R.abs(y)
+v$0: R.Tensor(ndim=2, dtype=\"float32\") = R.add(z, z)
+return v";
+    let dropped = "y = R.exp(x)  # why
+z: R.Tensor(ndim=2, dtype=\"float32\") = R.abs(y)
+v = R.add(z, z)
+return v";
+    becomes(body, "Drop the types of the variables of `main`", dropped);
+    assert_eq!(
+        applied(&dropped.replace("z: R.Tensor(ndim=2, dtype=\"float32\")", "z").replace("v =", "v$0 ="), "Drop"),
+        None
+    );
+}
