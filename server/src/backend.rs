@@ -221,6 +221,20 @@ impl LanguageServer for Backend {
         self.read(params.text_document.uri, ask).await.map(Some)
     }
 
+    async fn on_type_formatting(
+        &self,
+        params: proto::DocumentOnTypeFormattingParams,
+    ) -> Result<Option<Vec<proto::TextEdit>>> {
+        let (uri, at) = from_proto::place(params.text_document_position);
+        let typed = params.ch.chars().next();
+        let ask = move |subject: &Subject<'_>| {
+            let Some(typed) = typed else { return Vec::new() };
+            let edits = rx_ide::format_typed(subject.view.document(), subject.offset(at), typed);
+            edits::text_edits(subject, edits)
+        };
+        self.read(uri, ask).await.map(Some)
+    }
+
     async fn code_lens(&self, params: proto::CodeLensParams) -> Result<Option<Vec<proto::CodeLens>>> {
         let ask = |subject: &Subject<'_>| {
             let functions = subject.view.workspace().functions(subject.view.file());

@@ -58,7 +58,7 @@ pub use code_lens::cost_line;
 pub use completion::{Completion, CompletionKind, Completions, Subject, completion_doc, completions};
 pub use document_links::{Link, MOST_LINKS, document_links};
 pub use folding::{Fold, FoldKind, folds};
-pub use format::format;
+pub use format::{FORMAT_AFTER, format, format_typed};
 pub use goto::{Definition, definition, highlights, references};
 pub use graph::{Graph, GraphEdge, GraphNode, MOST_NODES, NodeKind, graph};
 pub use hints::{Hint, HintParts, hints};

@@ -83,6 +83,11 @@ pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
     });
     capabilities.document_formatting_provider = Some(proto::OneOf::Left(true));
     capabilities.document_range_formatting_provider = Some(proto::OneOf::Left(true));
+    let [first, more @ ..] = rx_ide::FORMAT_AFTER.map(String::from);
+    capabilities.document_on_type_formatting_provider = Some(proto::DocumentOnTypeFormattingOptions {
+        first_trigger_character: first,
+        more_trigger_character: Some(Vec::from(more)),
+    });
     capabilities.code_lens_provider = Some(proto::CodeLensOptions { resolve_provider: Some(true) });
     capabilities.execute_command_provider = Some(proto::ExecuteCommandOptions {
         commands: [COMMAND, stage::COMMAND, commands::WHY, commands::ANNOTATE, commands::GRAPH, commands::SYNTAX_TREE]

@@ -54,6 +54,11 @@ fn requests(uri: &str, at: &Value, end: &Value) -> Vec<(&'static str, Value)> {
     actions["context"] = json!({"diagnostics": []});
     let mut range_formatting = of(&rest);
     range_formatting["options"] = options.clone();
+    let on_type = |typed: &str| {
+        let mut params = with("ch", json!(typed));
+        params["options"] = options.clone();
+        params
+    };
     let plain = json!({"textDocument": document});
     vec![
         ("textDocument/hover", place.clone()),
@@ -70,6 +75,8 @@ fn requests(uri: &str, at: &Value, end: &Value) -> Vec<(&'static str, Value)> {
         ("textDocument/inlayHint", of(&whole)),
         ("textDocument/formatting", json!({"textDocument": document, "options": options})),
         ("textDocument/rangeFormatting", range_formatting),
+        ("textDocument/onTypeFormatting", on_type("\n")),
+        ("textDocument/onTypeFormatting", on_type(")")),
         ("textDocument/codeLens", plain.clone()),
         ("textDocument/documentLink", plain.clone()),
         ("textDocument/documentSymbol", plain.clone()),

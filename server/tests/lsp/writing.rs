@@ -225,6 +225,10 @@ fn a_text_is_formatted() {
     let params = json!({"textDocument": {"uri": URI}, "options": options, "range": range((3, 0), (3, 5))});
     let edits = client.request("textDocument/rangeFormatting", params).expect("edits");
     assert!(apply(&text, &edits).contains("    y=R.nn.relu( é )\n"));
+    let mut params = at(5, 0);
+    (params["ch"], params["options"]) = (json!("\n"), options);
+    let edits = client.request("textDocument/onTypeFormatting", params).expect("edits");
+    assert_eq!(apply(&text, &edits), text.replace("y=R.nn.relu( é )", "y = R.nn.relu(é)"));
     assert_eq!(client.quit(), Some(0));
 }
 

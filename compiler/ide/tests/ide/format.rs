@@ -37,3 +37,60 @@ fn broken_text_and_python_around_it_stay() {
     let text = formatted(&fixture);
     assert!(text.contains("\nx=1\n") && text.contains("    y = x\n") && text.contains("z=2\n"), "{text}");
 }
+
+/// Returns the text after `typed` was typed before the cursor.
+fn typed(text: &str, kind: FileKind, typed: char) -> String {
+    let fixture = Fixture::of_kind(text, kind);
+    let document = fixture.workspace.document(fixture.file);
+    fixture.applied(&rx_ide::format_typed(document, fixture.cursor, typed))
+}
+
+const WRITTEN: &str = "from tvm.script import relax as R
+from tvm.script import tirx as T
+
+n = TypeVar(\"n\")
+@R.function
+def f(x:R.Tensor((n, 2), \"float32\")):
+    y=R.abs( x )
+    z: R.Tensor((n, 2), \"float32\")=R.add(y,y) # é
+    u = R.abs(
+";
+
+#[test]
+fn completed_line_is_formatted_in_a_text_that_is_being_written() {
+    for kind in [FileKind::Rx, FileKind::Python] {
+        for (line, formatted) in [
+            ("def f(x:R.Tensor((n, 2), \"float32\")):", "def f(x: R.Tensor((n, 2), \"float32\")):"),
+            ("    y=R.abs( x )", "    y = R.abs(x)"),
+            (
+                "    z: R.Tensor((n, 2), \"float32\")=R.add(y,y) # é",
+                "    z: R.Tensor((n, 2), \"float32\") = R.add(y, y) # é",
+            ),
+        ] {
+            let entered = |line: &str, cursor: &str| WRITTEN.replace(line, &format!("{line}\n    {cursor}"));
+            let expected = entered(line, "").replace(line, formatted);
+            assert_eq!(typed(&entered(line, "$0"), kind, '\n'), expected, "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn statement_is_formatted_after_the_parenthesis_that_ends_it() {
+    for kind in [FileKind::Rx, FileKind::Python] {
+        let text = WRITTEN.replace("( x )", "( x )$0");
+        assert_eq!(typed(&text, kind, ')'), WRITTEN.replace("y=R.abs( x )", "y = R.abs(x)"));
+        // The parenthesis ends an argument, or the line is not complete.
+        let text = WRITTEN.replace("( x )", "( (x)$0 )");
+        assert_eq!(typed(&text, kind, ')'), text.replace("$0", ""));
+    }
+}
+
+#[test]
+fn statements_that_share_lines_are_not_formatted_while_typing() {
+    for text in ["    a=x; b=x\n$0", "    a = R.add(x,\n        x )\n$0", "    a=(x\n$0"] {
+        let text = format!("@R.function\ndef f(x: R.Tensor((2,), \"float32\")):\n{text}");
+        assert_eq!(typed(&text, FileKind::Rx, '\n'), text.replace("$0", ""));
+    }
+    let python = "import tvm\nx=1\n$0";
+    assert_eq!(typed(python, FileKind::Python, '\n'), python.replace("$0", ""));
+}
