@@ -13,7 +13,7 @@ use rx_base::{DType, Name, Span};
 use rx_context::FileContext;
 use rx_db::FileView;
 use rx_syntax::ast::StatementKind;
-use rx_syntax::document::{FunctionKind, Item, ItemKind};
+use rx_syntax::document::ItemKind;
 use rx_syntax::{Segment, Statement, TokenKind, TokenTable};
 use std::sync::Arc;
 
@@ -62,8 +62,6 @@ pub struct SegmentKey {
     context: Option<Arc<FileContext>>,
     result: Option<Arc<SegmentResult>>,
     kind: ItemKind,
-    /// The column of the function's body, if known.
-    body: Option<u32>,
 }
 
 impl PartialEq for SegmentKey {
@@ -78,7 +76,7 @@ impl PartialEq for SegmentKey {
             && same(&self.head, &other.head)
             && same(&self.context, &other.context)
             && same(&self.result, &other.result)
-            && (self.kind, self.body) == (other.kind, other.body)
+            && self.kind == other.kind
     }
 }
 
@@ -88,24 +86,15 @@ pub fn segment_keys(view: &FileView<'_>) -> Vec<SegmentKey> {
     for (at, item) in view.document().items().iter().enumerate() {
         let context = (item.kind != ItemKind::Foreign).then(|| view.context(at)).flatten();
         let check = view.check(at);
-        let body = body_column(item);
         keys.extend(item.segments.iter().enumerate().map(|(number, segment)| SegmentKey {
             segment: Arc::clone(segment),
             head: item.segments.first().filter(|_| number > 0).cloned(),
             context: context.clone(),
             result: check.as_ref().and_then(|check| check.segments.get(number).cloned()),
             kind: item.kind,
-            body,
         }));
     }
     keys
-}
-
-/// Returns the column of a Relax function's body: that of its first statement.
-fn body_column(item: &Item) -> Option<u32> {
-    let of_relax = item.kind == ItemKind::Function(FunctionKind::Relax);
-    let first = item.segments.get(1).filter(|_| of_relax)?.tree().statements.first()?;
-    Some(first.indent)
 }
 
 impl SegmentKey {
@@ -127,14 +116,26 @@ impl SegmentKey {
     }
 }
 
+/// Returns the parameters of the function that a statement defines; none if it defines no function.
+fn parameters(segment: &Segment, statement: &Statement) -> Vec<Name> {
+    let StatementKind::Def { params, .. } = &statement.tree.kind else { return Vec::new() };
+    let cursor = segment.cursor(statement);
+    params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?))).collect()
+}
+
 struct Painter<'a> {
     key: &'a SegmentKey,
     tokens: &'a TokenTable,
     text: &'a str,
+    /// The parameters of the segment's function.
     params: NameSet,
+    /// The functions that are open at a statement and begin in the segment, outermost first: the column and the
+    /// parameters of each.
+    functions: Vec<(u32, NameSet)>,
     symbols: NameSet,
-    /// The column of the open dataflow block.
-    dataflow: Option<u32>,
+    /// The starts of the names that the check found bound in dataflow blocks, sorted. Where a dataflow block begins or
+    /// ends in broken text is thus decided in one place.
+    dataflow: Vec<u32>,
     words: Vec<SemanticWord>,
 }
 
@@ -146,30 +147,19 @@ impl<'a> Painter<'a> {
             tokens: &segment.tree().tokens,
             text: segment.text(),
             params: NameSet::default(),
+            functions: Vec::new(),
             symbols: NameSet::default(),
-            dataflow: None,
+            dataflow: Vec::new(),
             words: Vec::new(),
         };
-        for head in key.head.iter().chain([segment]) {
-            painter.header(head);
+        for head in &key.head {
+            painter.params.extend(head.tree().statements.iter().flat_map(|statement| parameters(head, statement)));
         }
         painter.known_symbols();
-        // A segment that starts at a deeper column than its function's body starts inside a dataflow block, because no
-        // other block is split into segments.
-        let first = segment.tree().statements.first().map(|statement| statement.indent);
-        painter.dataflow = key.body.filter(|body| key.head.is_some() && first.is_some_and(|first| first > *body));
+        let rows = key.result.iter().flat_map(|result| &result.rows).filter(|row| row.in_dataflow);
+        painter.dataflow.extend(rows.map(|row| row.span.start));
+        painter.dataflow.sort_unstable();
         painter
-    }
-
-    /// Adds the parameters of the functions in a segment.
-    fn header(&mut self, head: &Segment) {
-        for statement in &head.tree().statements {
-            if let StatementKind::Def { params, .. } = &statement.tree.kind {
-                let cursor = head.cursor(statement);
-                let own = params.iter().filter_map(|param| Some(cursor.parameter(param).name(param.tree.name?)));
-                self.params.extend(own);
-            }
-        }
     }
 
     fn known_symbols(&mut self) {
@@ -188,19 +178,22 @@ impl<'a> Painter<'a> {
     }
 
     fn statement(&mut self, statement: &Statement) {
-        if self.dataflow.is_some_and(|column| !statement.inline && statement.indent <= column) {
-            self.dataflow = None;
+        if !statement.inline {
+            self.functions.retain(|(column, _)| *column < statement.indent);
+        }
+        if let StatementKind::Def { .. } = &statement.tree.kind {
+            self.functions.push((statement.indent, parameters(&self.key.segment, statement).into_iter().collect()));
         }
         let targets = self.targets(statement);
         let end = statement.first_token.saturating_add(statement.token_count);
         for token in statement.first_token..end {
             self.token(statement, token, &targets);
         }
-        if let StatementKind::With(items) = &statement.tree.kind {
-            let cursor = self.key.segment.cursor(statement);
-            let dataflow = items.first().is_some_and(|item| cursor.path(item.context.tokens).ends_with("dataflow()"));
-            self.dataflow = self.dataflow.or(dataflow.then_some(statement.indent));
-        }
+    }
+
+    /// Whether a name is a parameter of a function that contains the current statement.
+    fn is_parameter(&self, name: Name) -> bool {
+        self.params.contains(&name) || self.functions.iter().any(|(_, params)| params.contains(&name))
     }
 
     /// Returns the tokens that a statement declares.
@@ -255,7 +248,7 @@ impl<'a> Painter<'a> {
         } else {
             self.plain(statement, token, text, declaration)
         };
-        let of_block = self.dataflow.is_some() && declaration && kind == WordKind::Variable;
+        let of_block = declaration && kind == WordKind::Variable && self.dataflow.binary_search(&span.start).is_ok();
         SemanticWord { span, kind, declaration, library, dataflow: of_block }
     }
 
@@ -273,7 +266,7 @@ impl<'a> Painter<'a> {
         let says = |names: &dyn Fn(&FileContext) -> bool| context.is_some_and(names);
         if self.symbols.contains(&own) {
             (WordKind::SymbolicDim, false)
-        } else if self.params.contains(&own) {
+        } else if self.is_parameter(own) {
             (WordKind::Parameter, false)
         } else if declaration {
             (WordKind::Variable, false)

@@ -241,6 +241,7 @@ impl<'a> Elaborator<'a> {
             kind: RowKind::Binding,
             ty: ty.clone(),
             inferred,
+            in_dataflow: self.check.state.dataflow.is_some(),
             span,
             statement: self.check.statement,
         });

@@ -178,6 +178,7 @@ impl<'a> Elaborator<'a> {
                 kind: RowKind::Param,
                 ty: ty.clone(),
                 inferred: false,
+                in_dataflow: false,
                 span,
                 statement: self.check.statement,
             });

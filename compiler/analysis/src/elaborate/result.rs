@@ -28,6 +28,8 @@ pub struct Row {
     pub ty: StructInfo,
     /// Whether the type was inferred; otherwise it is annotated.
     pub inferred: bool,
+    /// Whether it is a binding in a dataflow block.
+    pub in_dataflow: bool,
     /// The span of the name.
     pub span: Span,
     /// The index of the statement in its segment. Origins count from the function's start: they add the statements of

@@ -194,6 +194,7 @@ impl<'a> Elaborator<'a> {
             kind: RowKind::Binding,
             ty: value.ty,
             inferred: true,
+            in_dataflow: self.check.state.dataflow.is_some(),
             span: value.span,
             statement: self.check.statement,
         });
@@ -312,6 +313,7 @@ impl<'a> Elaborator<'a> {
             kind: RowKind::Return,
             ty,
             inferred,
+            in_dataflow: false,
             span: value.span,
             statement: self.check.statement,
         };

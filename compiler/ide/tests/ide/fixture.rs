@@ -87,3 +87,16 @@ pub fn edited(text: &str, edits: &[(rx_base::Span, String)]) -> String {
     }
     edited
 }
+
+/// A xorshift generator, so that every run has the same texts.
+pub struct Random(pub u64);
+
+impl Random {
+    /// Returns a number below `bound`; 0 if that is 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+}

@@ -1,7 +1,7 @@
 //! Every request at many positions of broken and unusual texts: each returns, and no result contains a position outside
 //! the text.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Random};
 use crate::texts::texts;
 use rx_base::Span;
 use rx_db::FileKind;
@@ -81,18 +81,6 @@ fn ask_everywhere(text: &str, step: usize) {
         let fixture = Fixture::of(text, kind);
         ask_whole(&fixture, text);
         (0..=text.len() + 1).step_by(step).for_each(|offset| ask(&fixture, text, offset));
-    }
-}
-
-/// A xorshift generator, so that every run has the same texts.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
     }
 }
 

@@ -1,10 +1,13 @@
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Random};
 use rx_db::FileKind;
 use rx_ide::segment_keys;
 
 /// Returns the tokens of a text with their kinds and modifiers.
 fn words(text: &str) -> Vec<String> {
-    let fixture = Fixture::of(text, FileKind::Rx);
+    words_of(&Fixture::of(text, FileKind::Rx))
+}
+
+fn words_of(fixture: &Fixture) -> Vec<String> {
     let mut shown = Vec::new();
     for key in segment_keys(&fixture.view()) {
         for word in key.words() {
@@ -79,4 +82,73 @@ fn the_words_of_a_segment_are_known_by_its_key() {
     assert!(same + 3 >= before.len(), "{same} of {} are the same", before.len());
     let words = |keys: &[rx_ide::SegmentKey]| keys.iter().flat_map(|key| key.words()).count();
     assert_eq!(words(&before), words(&after));
+}
+
+#[test]
+fn parameter_of_a_nested_function_is_a_variable_after_it() {
+    let text = "@R.function
+def f(x: R.Any):
+    @R.function
+    def inner(y: R.Any):
+        return y
+    y = inner(x)
+    return y
+";
+    let shown = words(text);
+    let kinds: Vec<&str> = shown.iter().filter_map(|word| word.strip_prefix("y:")).collect();
+    assert_eq!(kinds, ["Parameter=", "Parameter", "Variable=", "Variable"]);
+}
+
+#[test]
+fn bindings_of_a_dataflow_block_with_a_wrong_column_keep_their_modifier() {
+    // The check takes a line in the column of no block as part of the innermost one.
+    let text = "@R.function
+def f(x: R.Any):
+    with R.dataflow():
+        a = R.abs(x)
+      b = R.abs(x)
+        c = R.abs(x)
+        R.output(c)
+    d = R.abs(x)
+        e = R.abs(x)
+    return e
+";
+    let shown = words(text);
+    let declared: Vec<&str> = shown.iter().filter(|word| word.contains("Variable=")).map(String::as_str).collect();
+    assert_eq!(declared, ["a:Variable=&", "b:Variable=&", "c:Variable=&", "d:Variable=", "e:Variable="]);
+}
+
+#[test]
+fn words_after_random_edits_are_those_of_a_fresh_file() {
+    const PIECES: [&str; 14] = [
+        "",
+        "",
+        " ",
+        "    ",
+        "\n",
+        "\n        ",
+        "y = x\n",
+        "    with R.dataflow():\n",
+        "        R.output(y1)\n",
+        "    return x\n",
+        "(",
+        ")",
+        "\"",
+        "# é🦀\n",
+    ];
+    let bindings: String = (0..90).map(|at| format!("        y{at} = R.add(x, x)\n")).collect();
+    let block = format!("    with R.dataflow():\n{bindings}        R.output(y1)\n    z = R.add(y1, x)\n");
+    let text = format!("@R.function\ndef f(x: R.Tensor((\"n\", 4), \"float32\")):\n{block}{block}    return z\n");
+    for seed in 1..=12 {
+        let mut random = Random(seed);
+        let mut fixture = Fixture::of(&text, FileKind::Rx);
+        for step in 0..60 {
+            let text = fixture.text();
+            let from = text.floor_char_boundary(random.below(text.len() + 1));
+            let to = text.floor_char_boundary((from + random.below(30)).min(text.len())).max(from);
+            fixture.workspace.edit(fixture.file, from..to, PIECES[random.below(PIECES.len())]);
+            let text = fixture.text();
+            assert_eq!(words_of(&fixture), words(&text), "seed {seed}, step {step}:\n{text}");
+        }
+    }
 }
