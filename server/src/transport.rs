@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tower::Service;
-use tower_lsp::jsonrpc::{Request, Response};
+use tower_lsp::jsonrpc::{Error, Request, Response};
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
 /// The maximal number of concurrent requests; at the limit, no more input is read. It is far above the number that
@@ -114,8 +114,13 @@ impl<S: LanguageServer> Session<S> {
     async fn call(&mut self, request: Request) {
         self.after_shutdown |= request.method() == "shutdown";
         let initialize = request.method() == "initialize";
+        // The service drops unknown messages that begin with `$/`. Only notifications may be dropped: the protocol
+        // wants an error for a request.
+        let optional = request.id().cloned().filter(|_| request.method().starts_with("$/"));
+        let unknown = optional.map(|id| Response::from_error(id, Error::method_not_found()));
         // The service returns an error after `exit`; then there is no response.
-        let mut reply = self.service.call(request).map(|reply| reply.unwrap_or(None)).boxed();
+        let reply = self.service.call(request).map(|reply| reply.ok().and_then(|reply| reply.or(unknown)));
+        let mut reply = reply.boxed();
         if initialize {
             // The service rejects other requests until `initialize` is answered.
             let reply = reply.await;

@@ -29,6 +29,17 @@ fn malformed_messages_are_answered_with_an_error() {
 }
 
 #[test]
+fn unknown_optional_request_is_answered_and_unknown_optional_notification_is_not() {
+    let mut client = Client::initialized("utf-16");
+    client.notify("$/nothing", json!({"value": 1}));
+    assert_eq!(client.request("$/nothing", json!({"value": 1})).expect_err("no such method")["code"], -32601);
+    // A notification that is sent as a request is no valid request.
+    assert_eq!(client.request("$/cancelRequest", json!({"id": 99})).expect_err("no request")["code"], -32600);
+    assert_eq!(client.quit(), Some(0));
+    assert!(client.unread().all(|message| message["error"].is_null()), "the notification has no response");
+}
+
+#[test]
 fn requests_for_unopened_documents_are_answered() {
     let mut client = Client::initialized("utf-16");
     client.change(URI, 2, json!([change((0, 0), (0, 1), "x")]));
