@@ -4,53 +4,33 @@
 //! open.
 
 use crate::event::Event;
+use rx_base::process::{Process, shows_processes};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-const INTERVAL: Duration = Duration::from_secs(1);
+/// The time for which cancelled runs may take to end.
+const GRACE: Duration = Duration::from_secs(1);
 
-/// Watches process `id` from a separate thread and ends this process with status 1 once `id` is gone.
+/// Watches process `id` from a separate thread and ends this process with status 1 once `id` is gone, at once if it is
+/// gone already.
 ///
-/// A process that is not visible at the start (in another container, or on a system without `/proc`) is not watched.
-/// Runs in progress are cancelled first, because no one would read their results or stop their child processes.
+/// On a system that does not show its processes, only the parent of this process is watched. Runs in progress are
+/// cancelled first, because no one would read their results or stop their child processes. An editor in another
+/// container than the server must not send its id, as the protocol allows: it is not visible, so it would count as
+/// gone.
 pub fn watch(id: u32, events: &Sender<Event>) {
-    let Some(born) = birth(id) else { return };
+    let process = Process::find(id);
+    if process.is_none() && !shows_processes() {
+        return;
+    }
     let events = events.clone();
     let watch = move || {
-        while birth(id) == Some(born) {
-            std::thread::sleep(INTERVAL);
-        }
+        process.iter().for_each(Process::wait);
         if events.send(Event::CancelRuns).is_ok() {
-            std::thread::sleep(INTERVAL);
+            std::thread::sleep(GRACE);
         }
         std::process::exit(1);
     };
     // If the thread cannot start, the server still ends when stdin is closed, which is enough for most editors.
     let _ = std::thread::Builder::new().name("parent".into()).spawn(watch);
-}
-
-/// Returns the start time of the process in ticks since boot. Together with the id it identifies the process, since ids
-/// are reused. `None` if the process is not alive.
-fn birth(id: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The format is `id (name) state ppid …` (see proc(5)). The name may contain spaces and parentheses, so fields are
-    // counted from the last parenthesis.
-    let (_, fields) = status.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::birth;
-
-    #[test]
-    fn only_live_processes_have_a_birth() {
-        assert!(birth(std::process::id()).is_some());
-        assert_eq!(birth(u32::MAX), None);
-    }
 }

@@ -4,7 +4,7 @@
 //! - [`DType`]: the element types of Relax.
 //! - [`symbolic`]: symbolic integers in normal form, and a prover with the answers proved, refuted and open.
 //! - [`diagnostic`]: diagnostics with codes, labels and fixes. [`fix`]: application of fixes to a text.
-//! - [`store`]: atomic replacement of files.
+//! - [`store`]: atomic replacement of files. [`process`]: other processes, watched until they end.
 //! - [`tvm`]: the releases of TVM whose limits rx knows.
 //!
 //! # Invariants
@@ -24,6 +24,7 @@ pub mod dtype;
 pub mod edit_distance;
 pub mod fix;
 pub mod name;
+pub mod process;
 pub mod span;
 pub mod store;
 pub mod symbolic;

@@ -135,6 +135,24 @@ fn the_server_ends_with_the_process_it_was_named() {
 }
 
 #[test]
+fn server_whose_editor_is_dead_at_initialize_ends() {
+    if !std::path::Path::new("/proc/self/stat").exists() {
+        println!("skipped: no /proc on this system");
+        return;
+    }
+    let mut editor = Command::new(env!("CARGO_BIN_EXE_rx-lsp"))
+        .arg("--version")
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a stand-in for the editor");
+    editor.wait().expect("the stand-in ends");
+    let mut client = Client::start(&[]);
+    let params = json!({"processId": editor.id(), "rootUri": null, "capabilities": {}});
+    client.request("initialize", params).expect("initialize succeeds");
+    assert_eq!(client.status(), Some(1));
+}
+
+#[test]
 fn the_version_is_printed() {
     let output = Command::new(env!("CARGO_BIN_EXE_rx-lsp")).arg("--version").output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), format!("rx-lsp {}\n", env!("CARGO_PKG_VERSION")));
