@@ -16,7 +16,7 @@
 //! - Opening or checking a file executes none of its code. On request, `rxrun` runs the editor's text in a child
 //!   process, or prints a compilation stage of it. If the child crashes, the user sees a message. A child ends with its
 //!   run: when it finishes, is cancelled, is replaced by a newer run, exceeds its time limit, or when the client is
-//!   gone.
+//!   gone. It also watches the server, and ends if the server is killed.
 //! - Settings files are read when a document is opened and when the client reports a change, never on an edit. While a
 //!   file has errors, its last valid settings apply.
 

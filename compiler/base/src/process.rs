@@ -37,6 +37,38 @@ impl Process {
     }
 }
 
+/// The environment variable with the id of the process for which this one works: [`end_with_owner`].
+pub const OWNER: &str = "RX_OWNER_PROCESS";
+
+/// Ends this process soon after the process that [`OWNER`] names has ended, even if that one was killed. Does nothing
+/// if the variable is not set, or if its process is not visible: the variable may have been passed on to another
+/// machine.
+pub fn end_with_owner() {
+    let owner = std::env::var(OWNER).ok().and_then(|id| id.parse().ok()).and_then(Process::find);
+    let Some(owner) = owner else { return };
+    let watch = move || {
+        owner.wait();
+        end_now()
+    };
+    // If the thread cannot start, this process ends when its work is done.
+    let _ = std::thread::Builder::new().name("owner".into()).spawn(watch);
+}
+
+/// Ends this process at once. `exit` would first run the handlers of libraries that other threads are using, which may
+/// never return.
+#[cfg(target_os = "linux")]
+fn end_now() {
+    use rustix::process::{Signal, getpid, kill_process};
+    if kill_process(getpid(), Signal::KILL).is_err() {
+        std::process::abort();
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_now() {
+    std::process::abort();
+}
+
 /// Whether this system shows all its processes, so that a process which is not found has ended.
 pub fn shows_processes() -> bool {
     birth(std::process::id()).is_some()

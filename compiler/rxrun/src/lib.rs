@@ -42,6 +42,8 @@ pub fn main() -> ExitCode {
         eprintln!("rxrun: {message}");
         return ExitCode::from(2);
     }
+    // The language server starts rxrun for its runs; without the server, no one would read their results or stop them.
+    rx_base::process::end_with_owner();
     rx_report::process::run("rxrun", move || run(&args))
 }
 

@@ -138,6 +138,8 @@ fn command(program: &Path, call: &Call) -> Command {
     if let Some(stage) = call.stage {
         command.arg(joined("--emit=", stage.word()));
     }
+    // `kill_on_drop` does not help if this server is killed.
+    command.env(rx_base::process::OWNER, std::process::id().to_string());
     if let Some(folder) = call.folder.as_deref().filter(|folder| folder.is_dir()) {
         command.current_dir(folder);
     }

@@ -162,6 +162,11 @@ impl Client {
         self.seen.iter()
     }
 
+    /// Kills the server.
+    pub fn kill(&mut self) {
+        self.server.kill().and_then(|()| self.server.wait()).expect("the server ends");
+    }
+
     /// Closes the server's stdin.
     pub fn hang_up(&mut self) {
         self.input = None;

@@ -419,6 +419,20 @@ fn an_editor_that_crashes_leaves_no_child() {
 }
 
 #[test]
+fn killed_server_leaves_no_child() {
+    if cfg!(not(unix)) {
+        println!("skipped: processes are watched on Unix");
+        return;
+    }
+    let mut bench = Bench::plain("hang");
+    bench.client.open(URI, 1, TEXT);
+    bench.run(json!([URI, "main"]));
+    let mut running = bench.running();
+    bench.client.kill();
+    running.is_gone();
+}
+
+#[test]
 fn a_run_has_its_time() {
     // The child does not read its stdin, and the text is larger than the pipe's buffer.
     let mut bench = Bench::new("deaf", json!({}), 0.2);

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    rx_base::process::end_with_owner();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str| arguments.iter().find_map(|argument| argument.strip_prefix(name)).map(str::to_owned);
     let behave = option("--behave=").unwrap_or_default();

@@ -7,6 +7,7 @@ mod kernels;
 mod macros;
 mod modules;
 mod observe;
+mod owner;
 mod pages;
 mod progress;
 mod stages;
