@@ -11,6 +11,9 @@ use tower_lsp::{Bounded, Cancellable, Client, OngoingProgress};
 /// The time limit for the client's response to `window/workDoneProgress/create`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The first step of a run.
+pub const CHECKING: &str = "checking";
+
 /// The display of one run.
 pub struct RunView {
     client: Client,
@@ -45,7 +48,7 @@ impl RunView {
             return;
         }
         let progress = self.client.progress(token, self.title.as_str()).with_percentage(0).with_cancel_button();
-        self.progress = Some(progress.with_message("checking").begin().await);
+        self.progress = Some(progress.with_message(CHECKING).begin().await);
     }
 
     /// Reports one step of the progress.

@@ -2,16 +2,18 @@
 
 use super::Outcome;
 use super::stage::{MAX_TEXT, Stage};
-use super::transcript::Transcript;
-use crate::lsp::progress::RunView;
+use super::transcript::{Step, Transcript};
+use crate::lsp::progress::{CHECKING, RunView};
 use rx_db::{Encoding, FileKind};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{sleep, timeout};
 
 /// The maximal length of a line in bytes. Events of a run are shorter; longer lines are split.
@@ -74,9 +76,16 @@ pub enum Ended {
     TimedOut(Duration),
 }
 
-/// Runs `call` until the process ends or `stop` completes. When this returns, the process is gone; if this future is
-/// dropped, the process is killed.
-pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop>) -> Outcome {
+/// Waits for one of the `turns`, then runs `call` until the process ends. Ends early once `stop` completes. When this
+/// returns, the process is gone; if this future is dropped, the process is killed.
+pub async fn run(call: Call, view: &mut RunView, turns: &Semaphore, stop: impl Future<Output = Stop>) -> Outcome {
+    let mut stop = pin!(stop);
+    let _turn = tokio::select! {
+        turn = wait_for_turn(turns, view) => turn,
+        stop = &mut stop => {
+            return Transcript::of(call.stage).conclude(&call.label, &Ended::Stopped(stop), String::new());
+        }
+    };
     let program = program(call.program.as_deref());
     let mut child = match command(&program, &call).spawn() {
         Ok(child) => child,
@@ -97,7 +106,7 @@ pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop
     };
     let ended = tokio::select! {
         status = follow => Ended::Itself(status),
-        stop = stop => Ended::Stopped(stop),
+        stop = &mut stop => Ended::Stopped(stop),
         () = sleep(call.limit) => Ended::TimedOut(call.limit),
     };
     if !matches!(ended, Ended::Itself(Ok(_))) {
@@ -107,6 +116,22 @@ pub async fn run(call: Call, view: &mut RunView, stop: impl Future<Output = Stop
     let mut outcome = transcript.conclude(&call.label, &ended, String::from_utf8_lossy(&log).into_owned());
     (outcome.values, outcome.kernels) = observed.placed(&call.text, call.kind, call.encoding);
     outcome
+}
+
+/// Waits for a turn, and shows the wait as a step of the progress.
+async fn wait_for_turn<'t>(turns: &'t Semaphore, view: &mut RunView) -> Option<SemaphorePermit<'t>> {
+    if let Ok(turn) = turns.try_acquire() {
+        return Some(turn);
+    }
+    let step = |message: &str| Step { message: message.to_owned(), percent: 0 };
+    let show = async {
+        view.begin().await;
+        view.step(&step("waiting for other runs")).await;
+    };
+    let (turn, ()) = tokio::join!(turns.acquire(), show);
+    view.step(&step(CHECKING)).await;
+    // An error would mean that the semaphore was closed, which no one does.
+    turn.ok()
 }
 
 /// Returns the path of the program to start.

@@ -1,4 +1,5 @@
-//! The registry of child processes. For each document there is at most one run and one child that shows a stage.
+//! The registry of child processes. For each document there is at most one run and one child that shows a stage. Of the
+//! children of all documents, at most two of each kind run at a time; the others wait in order.
 
 use super::built::{Build, Options};
 use super::child::{self, Call, Stop};
@@ -9,10 +10,15 @@ use crate::lsp::progress::RunView;
 use crate::lsp::{ProgressToken, Uri, from_proto};
 use crate::reads::{Lane, Read};
 use rx_db::{Encoding, FileKind};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tower_lsp::Client;
+
+/// The maximal number of children of a kind that run at a time. A child uses all cores, and much of the memory of the
+/// device. With two, a long run of one document does not keep the others from running.
+const MAX_CHILDREN: usize = 2;
 
 /// The runs in progress. Dropping it ends them.
 pub struct Runs {
@@ -21,7 +27,12 @@ pub struct Runs {
     client: Client,
     events: Sender<Event>,
     settings: Settings,
+    /// The runs that have not ended, those that wait included.
     running: Vec<Running>,
+    /// The turns of runs, for each of which one child may be started.
+    run_turns: Arc<Semaphore>,
+    /// As `run_turns`, for children that show a stage.
+    stage_turns: Arc<Semaphore>,
     started: u64,
 }
 
@@ -56,7 +67,9 @@ pub struct Program {
 impl Runs {
     /// Creates an empty registry. Runs are followed on `runtime`, and each ends with an [`Event::RunEnded`].
     pub fn new(runtime: Handle, client: Client, events: Sender<Event>) -> Runs {
-        Runs { runtime, client, events, settings: Settings::default(), running: Vec::new(), started: 0 }
+        let (settings, running) = (Settings::default(), Vec::new());
+        let [run_turns, stage_turns] = [(); 2].map(|()| Arc::new(Semaphore::new(MAX_CHILDREN)));
+        Runs { runtime, client, events, settings, running, run_turns, stage_turns, started: 0 }
     }
 
     /// Sets the settings of later runs.
@@ -64,7 +77,7 @@ impl Runs {
         self.settings = settings;
     }
 
-    /// Starts a run and ends an earlier run of the same document. `may_create` is whether the client accepts a progress
+    /// Starts a run, or queues it if others are in progress, and ends an earlier run of the same document. `may_create` is whether the client accepts a progress
     /// that it did not request.
     pub fn start(&mut self, program: Program, order: Order, may_create: bool) {
         let id = self.next(Kind::Run, &program.uri);
@@ -79,9 +92,9 @@ impl Runs {
         }
         let (stop, stopped) = oneshot::channel();
         self.running.push(Running { id, kind: Kind::Run, uri, token: Some(token), stop });
-        let events = self.events.clone();
+        let (events, turns) = (self.events.clone(), Arc::clone(&self.run_turns));
         self.runtime.spawn(async move {
-            let outcome = follow(call, &mut view, stopped, &mut reply).await;
+            let outcome = follow(call, &mut view, &turns, stopped, &mut reply).await;
             view.end(&outcome).await;
             // Errors mean that the client no longer waits for the response, or that the main loop has ended.
             let _ = reply.send(outcome);
@@ -114,9 +127,9 @@ impl Runs {
         let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         let (stop, stopped) = oneshot::channel();
         self.running.push(Running { id, kind: Kind::Stage, uri, token: None, stop });
-        let events = self.events.clone();
+        let (events, turns) = (self.events.clone(), Arc::clone(&self.stage_turns));
         self.runtime.spawn(async move {
-            let outcome = follow(call, &mut view, stopped, &mut reply).await;
+            let outcome = follow(call, &mut view, &turns, stopped, &mut reply).await;
             // Errors are ignored for the same reasons as in `start`. The outcome is not shown as a message, because the
             // response contains it.
             let _ = reply.send(Some(stage::shown(&subject, stage, outcome)));
@@ -189,6 +202,7 @@ impl Runs {
 async fn follow<T>(
     call: Call,
     view: &mut RunView,
+    turns: &Semaphore,
     stopped: oneshot::Receiver<Stop>,
     reply: &mut oneshot::Sender<T>,
 ) -> Outcome {
@@ -199,5 +213,5 @@ async fn follow<T>(
             () = reply.closed() => Stop::Cancelled,
         }
     };
-    child::run(call, view, stop).await
+    child::run(call, view, turns, stop).await
 }

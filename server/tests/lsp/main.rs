@@ -1,5 +1,6 @@
 //! Scripted sessions with the real server over its pipes.
 
+mod children;
 mod client;
 mod edits;
 mod every_request;
