@@ -21,6 +21,10 @@ use std::sync::{Arc, Mutex};
 /// texts long before this limit.
 pub const MAX_BYTES: usize = 1 << 30;
 
+/// The length of closed texts in bytes from which their memory is given back while other documents are open. A text and
+/// the results of its check take about ten times its length.
+const MANY_BYTES: usize = 4 << 20;
+
 const TOO_LARGE: &str = "rx does not check files larger than 1 GiB";
 const LOST: &str = "rx lost track of this file after an internal error; close and open it again";
 const NOT_OPEN: &str = "this document is not open";
@@ -36,6 +40,8 @@ pub struct Documents {
     states: u64,
     /// Internal errors since the last [`Documents::take_log`].
     log: Vec<String>,
+    /// The length of the texts that were closed since the last [`Documents::take_closed_bytes`].
+    closed_bytes: usize,
 }
 
 /// One open document.
@@ -140,12 +146,22 @@ impl Documents {
     /// Removes a document. Returns `false` if the document is not open.
     pub fn close(&mut self, uri: &Uri) -> bool {
         let Some(open) = self.open.remove(uri) else { return false };
-        if let Text::Known(file) = open.text
-            && catch(|| self.workspace.remove(file)).is_none()
-        {
-            self.rebuild(uri);
+        if let Text::Known(file) = open.text {
+            self.closed_bytes = self.closed_bytes.saturating_add(self.workspace.document(file).len());
+            if catch(|| self.workspace.remove(file)).is_none() {
+                self.rebuild(uri);
+            }
         }
         true
+    }
+
+    /// Returns and clears the length in bytes of the texts that were closed since the last call, once their memory is
+    /// worth giving back: if they are long, or if no document is open any more. 0 otherwise.
+    pub fn take_closed_bytes(&mut self) -> usize {
+        if self.closed_bytes < MANY_BYTES && !self.open.is_empty() {
+            return 0;
+        }
+        std::mem::take(&mut self.closed_bytes)
     }
 
     /// Returns a document's version and its diagnostics in protocol types. `None` if the document is not open.
@@ -375,7 +391,7 @@ fn catch<T>(work: impl FnOnce() -> T) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Documents, edited};
+    use super::{Documents, MANY_BYTES, edited};
     use crate::lsp::{Change, Point, Profile, Uri};
     use rx_db::FileKind;
 
@@ -407,6 +423,23 @@ mod tests {
         documents.change(&uri, 3, &[whole], &Profile::default());
         let (snapshot, asked) = documents.snapshot(Some(&uri)).unwrap();
         assert_eq!(snapshot.document(asked[0].file).text(), "c");
+    }
+
+    #[test]
+    fn closed_bytes_are_taken_once_they_are_many_or_nothing_is_open() {
+        let [one, other]: [Uri; 2] = ["file:///a.rx", "file:///b.rx"].map(|uri| uri.parse().unwrap());
+        let mut documents = Documents::default();
+        documents.open(one.clone(), FileKind::Rx, 1, "a\n");
+        documents.open(other.clone(), FileKind::Rx, 1, "b\n");
+        documents.close(&one);
+        assert_eq!(documents.take_closed_bytes(), 0);
+        documents.close(&other);
+        assert_eq!((documents.take_closed_bytes(), documents.take_closed_bytes()), (4, 0));
+        let long = "# more\n".repeat(MANY_BYTES / 7 + 1);
+        documents.open(one, FileKind::Rx, 1, "a\n");
+        documents.open(other.clone(), FileKind::Rx, 1, &long);
+        documents.close(&other);
+        assert_eq!(documents.take_closed_bytes(), long.len());
     }
 
     #[test]

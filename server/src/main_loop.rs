@@ -107,6 +107,9 @@ impl MainLoop {
             self.answer_pulls();
             self.documents.take_complaints().iter().for_each(|message| self.outbox.complain(message));
             self.documents.take_log().into_iter().for_each(|line| self.outbox.log(line));
+            if self.documents.take_closed_bytes() > 0 {
+                rx_memory::give_back();
+            }
         }
     }
 

@@ -90,12 +90,13 @@ impl Inputs {
             }
             pool.scopes.push(scope);
         }
+        for item in self.items {
+            pool.retire(db, item);
+        }
+        // After the items: the old results of the last one are dropped when the next input is set.
         if let Some(file) = self.file {
             file.set_outer(db).to(Arc::from([]));
             pool.files.push(file);
-        }
-        for item in self.items {
-            pool.retire(db, item);
         }
     }
 

@@ -162,6 +162,13 @@ impl Client {
         self.seen.iter()
     }
 
+    /// Returns the server's resident memory in bytes. `None` on a system that does not show it.
+    pub fn memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    }
+
     /// Kills the server.
     pub fn kill(&mut self) {
         self.server.kill().and_then(|()| self.server.wait()).expect("the server ends");

@@ -173,6 +173,32 @@ fn the_first_check_of_a_long_document_is_shown() {
 }
 
 #[test]
+fn memory_of_closed_documents_is_given_back() {
+    if cfg!(not(all(target_os = "linux", target_env = "gnu"))) {
+        println!("skipped: memory is given back with glibc");
+        return;
+    }
+    const FILES: i32 = 16;
+    let mut client = Client::initialized("utf-8");
+    let lines: String = (0..10_000).map(|at| format!("    v{} = R.nn.relu(v{at})  # a note\n", at + 1)).collect();
+    let text = format!("@R.function\ndef main(v0: R.Tensor((2, 4), \"float32\")):\n{lines}    return v10000\n");
+    let uri = |at: i32| format!("file:///{at}.rx");
+    for at in 0..FILES {
+        client.open(&uri(at), 1, &text);
+        assert_eq!(client.diagnostics(&uri(at), Some(1)), Vec::<Value>::new());
+    }
+    let open = client.memory().expect("its memory");
+    (0..FILES).for_each(|at| client.close(&uri(at)));
+    // The memory is given back before the server handles the second of two requests.
+    for _ in 0..2 {
+        client.request("workspace/symbol", json!({"query": "none"})).expect("an answer");
+    }
+    let closed = client.memory().expect("its memory");
+    assert!(closed < open / 2, "{closed} bytes of {open} after all documents are closed");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
 fn the_syntax_tree_is_shown() {
     let mut client = Client::initialized("utf-16");
     client.open("file:///net.rx", 1, "@R.function\ndef main(x: R.Any):\n    return x\n");
