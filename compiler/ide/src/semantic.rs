@@ -1,19 +1,19 @@
 //! Semantic tokens: the kind of each word of a text, for highlighting.
 //!
-//! The tokens of a segment depend on its text, its function's header, the file's declarations, and the types that the
-//! check found for its names. These are shared values, whose pointers form a [`SegmentKey`]. As long as the pointers
-//! are the same, so are the tokens.
+//! The tokens of a segment depend on its text, its function's header and symbolic dims, the file's declarations, and
+//! the types that the check found for its names. These are mostly shared values, whose pointers form a [`SegmentKey`].
+//! As long as the keys are the same, so are the tokens. They do not depend on where an edit cuts the segments.
 
 use crate::names::{declared_symbols, symbols_in};
 use crate::tree::path_to;
-use rx_analysis::Entry;
 use rx_analysis::elaborate::SegmentResult;
+use rx_analysis::function::FunctionCheck;
 use rx_base::name::{NameSet, name};
 use rx_base::{DType, Name, Span};
 use rx_context::FileContext;
 use rx_db::FileView;
 use rx_syntax::ast::StatementKind;
-use rx_syntax::document::ItemKind;
+use rx_syntax::document::{FunctionKind, ItemKind};
 use rx_syntax::{Segment, Statement, TokenKind, TokenTable};
 use std::sync::Arc;
 
@@ -61,6 +61,7 @@ pub struct SegmentKey {
     head: Option<Arc<Segment>>,
     context: Option<Arc<FileContext>>,
     result: Option<Arc<SegmentResult>>,
+    symbols: Arc<[Name]>,
     kind: ItemKind,
 }
 
@@ -77,6 +78,7 @@ impl PartialEq for SegmentKey {
             && same(&self.context, &other.context)
             && same(&self.result, &other.result)
             && self.kind == other.kind
+            && self.symbols == other.symbols
     }
 }
 
@@ -86,15 +88,25 @@ pub fn segment_keys(view: &FileView<'_>) -> Vec<SegmentKey> {
     for (at, item) in view.document().items().iter().enumerate() {
         let context = (item.kind != ItemKind::Foreign).then(|| view.context(at)).flatten();
         let check = view.check(at);
+        let symbols = check.as_deref().map(symbols).unwrap_or_default();
         keys.extend(item.segments.iter().enumerate().map(|(number, segment)| SegmentKey {
             segment: Arc::clone(segment),
             head: item.segments.first().filter(|_| number > 0).cloned(),
             context: context.clone(),
             result: check.as_ref().and_then(|check| check.segments.get(number).cloned()),
+            symbols: Arc::clone(&symbols),
             kind: item.kind,
         }));
     }
     keys
+}
+
+/// Returns the symbolic dims of a function, sorted: those of all its segments.
+fn symbols(check: &FunctionCheck) -> Arc<[Name]> {
+    let mut names: Vec<Name> = check.segments.iter().flat_map(|result| result.symbols.iter().copied()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into()
 }
 
 impl SegmentKey {
@@ -132,6 +144,7 @@ struct Painter<'a> {
     /// The functions that are open at a statement and begin in the segment, outermost first: the column and the
     /// parameters of each.
     functions: Vec<(u32, NameSet)>,
+    /// The symbolic dims of the file, and of a function that is not elaborated.
     symbols: NameSet,
     /// The starts of the names that the check found bound in dataflow blocks, sorted. Where a dataflow block begins or
     /// ends in broken text is thus decided in one place.
@@ -166,15 +179,11 @@ impl<'a> Painter<'a> {
         if let Some(context) = &self.key.context {
             self.symbols.extend(context.symbols.iter().copied());
         }
-        let symbol = |entry: &Entry| matches!(entry, Entry::Symbol { .. });
-        if let Some(result) = &self.key.result {
-            let imports = result.imports.iter().filter(|(_, entry)| entry.as_ref().is_some_and(symbol));
-            self.symbols.extend(imports.map(|(name, _)| *name));
-            let exports = result.exports.iter().filter(|export| symbol(&export.entry));
-            self.symbols.extend(exports.map(|export| export.name));
+        // A prim_func is not elaborated, so its symbols are found in the text: `n = T.int64()`. Its body is one
+        // segment.
+        if let ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro) = self.key.kind {
+            self.symbols.extend(declared_symbols(&self.key.segment));
         }
-        // A prim_func is not elaborated, so its symbols are found in the text: `n = T.int64()`.
-        self.symbols.extend(declared_symbols(&self.key.segment));
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -264,7 +273,7 @@ impl<'a> Painter<'a> {
             _ => {}
         }
         let says = |names: &dyn Fn(&FileContext) -> bool| context.is_some_and(names);
-        if self.symbols.contains(&own) {
+        if self.symbols.contains(&own) || self.key.symbols.binary_search(&own).is_ok() {
             (WordKind::SymbolicDim, false)
         } else if self.is_parameter(own) {
             (WordKind::Parameter, false)

@@ -77,8 +77,8 @@ impl Runs {
         self.settings = settings;
     }
 
-    /// Starts a run, or queues it if others are in progress, and ends an earlier run of the same document. `may_create` is whether the client accepts a progress
-    /// that it did not request.
+    /// Starts a run, or queues it if others are in progress, and ends an earlier run of the same document. `may_create`
+    /// is whether the client accepts a progress that it did not request.
     pub fn start(&mut self, program: Program, order: Order, may_create: bool) {
         let id = self.next(Kind::Run, &program.uri);
         let Order { function, module, token, mut reply, arguments, .. } = order;

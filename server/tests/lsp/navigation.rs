@@ -2,7 +2,8 @@
 //! tokens.
 
 use crate::client::{Client, change};
-use crate::text::{apply, change_tokens, numbers};
+use crate::session::Random;
+use crate::text::{ENCODINGS, apply, change_tokens, numbers, range as range_of};
 use serde_json::{Value, json};
 
 const URI: &str = "file:///net.rx";
@@ -210,6 +211,38 @@ fn semantic_tokens_come_whole_in_part_and_as_changes() {
         let part = with(document, "range", range(7, 0, 30));
         let part = client.request("textDocument/semanticTokens/range", part).expect("tokens");
         assert_eq!(numbers(&part["data"])[..5], [7, 8, 1, 6, 3]);
+        assert_eq!(client.quit(), Some(0));
+    }
+}
+
+#[test]
+fn semantic_tokens_after_random_edits_are_those_of_a_fresh_document() {
+    const PIECES: [&str; 10] = ["", "", " ", "    ", "\n", "# é🦀\n", "y = x\n", "    with R.dataflow():\n", "(", "\""];
+    const FRESH: &str = "file:///fresh.rx";
+    let bindings: String = (0..90).map(|at| format!("            a{at} = R.add(x, x)  # é🦀\n")).collect();
+    let block = format!("        with R.dataflow():\n{bindings}            R.output(a1)\n        z =");
+    for (encoding, seed) in ENCODINGS.into_iter().zip(1..) {
+        let mut client = client(encoding);
+        let mut text = MODULE.replace("        z =", &block);
+        let mut random = Random(seed);
+        client.open(URI, 1, &text);
+        let (mut known, mut id) = (Vec::new(), json!("none yet"));
+        for version in 2..80 {
+            let from = text.floor_char_boundary(random.below(text.len() + 1));
+            let to = text.floor_char_boundary((from + random.below(30)).min(text.len())).max(from);
+            let piece = PIECES[random.below(PIECES.len())];
+            let edit = json!({"range": range_of(&text, from..to, encoding), "text": piece});
+            client.change(URI, version, json!([edit]));
+            text.replace_range(from..to, piece);
+            let asked = json!({"textDocument": {"uri": URI}, "previousResultId": id});
+            let delta = client.request("textDocument/semanticTokens/full/delta", asked).expect("changes");
+            change_tokens(&mut known, &delta);
+            id = delta["resultId"].clone();
+            client.open(FRESH, version, &text);
+            let asked = json!({"textDocument": {"uri": FRESH}});
+            let fresh = client.request("textDocument/semanticTokens/full", asked).expect("tokens");
+            assert!(known == numbers(&fresh["data"]), "{encoding}, version {version}:\n{text}");
+        }
         assert_eq!(client.quit(), Some(0));
     }
 }

@@ -110,10 +110,11 @@ fn python_files_are_read_for_their_modules_only() {
 }
 
 /// A xorshift generator, so that every run makes the same edits.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    /// Returns a number below `bound`; 0 if that is 0.
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

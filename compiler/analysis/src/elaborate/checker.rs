@@ -28,6 +28,7 @@ pub(super) struct Checker<'a> {
     /// The open scopes, innermost last; the first is that of the function.
     pub(super) scopes: Vec<Scope>,
     pub(super) exports: Vec<Export>,
+    pub(super) symbols: Vec<Name>,
     pub(super) asked: Asked<'a>,
     /// A pool of the types of definitions and imports.
     pub(super) types: SharedTypes,
@@ -76,6 +77,7 @@ impl<'a> Checker<'a> {
             state,
             scopes: vec![Scope::default()],
             exports: Vec::new(),
+            symbols: Vec::new(),
             types: SharedTypes::default(),
             diagnostics: Vec::new(),
             rows: Vec::new(),
@@ -113,6 +115,7 @@ impl<'a> Checker<'a> {
         self.asked.imports.shrink_to_fit();
         self.asked.globals.shrink_to_fit();
         self.exports.shrink_to_fit();
+        self.symbols.shrink_to_fit();
         self.rows.shrink_to_fit();
         self.requirements.shrink_to_fit();
         diagnostics.shrink_to_fit();
@@ -121,6 +124,7 @@ impl<'a> Checker<'a> {
             globals: self.asked.globals,
             summaries: self.asked.summaries,
             exports: self.exports,
+            symbols: self.symbols,
             end: self.state,
             diagnostics,
             rows: self.rows,

@@ -73,6 +73,9 @@ impl Checker<'_> {
         if depth == 0 {
             self.exports.push(Export { name, entry: entry.clone(), span });
         }
+        if matches!(entry, Entry::Symbol { .. }) && !self.symbols.contains(&name) {
+            self.symbols.push(name);
+        }
         if let Some(scope) = self.scopes.get_mut(depth) {
             scope.names.insert(name, (entry, span));
         }

@@ -132,6 +132,8 @@ pub struct SegmentResult {
     pub summaries: Vec<(Name, Option<Arc<Summary>>)>,
     /// The names defined, in order.
     pub exports: Vec<Export>,
+    /// The symbolic dims defined, also those of nested scopes, each once.
+    pub symbols: Vec<Name>,
     /// The blocks open at the end.
     pub end: BlockState,
     /// The diagnostics, in order of position.

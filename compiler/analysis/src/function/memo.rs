@@ -155,6 +155,7 @@ fn empty_result() -> SegmentResult {
         globals: Vec::new(),
         summaries: Vec::new(),
         exports: Vec::new(),
+        symbols: Vec::new(),
         end: BlockState::default(),
         diagnostics: Vec::new(),
         rows: Vec::new(),

@@ -119,8 +119,19 @@ def f(x: R.Any):
 }
 
 #[test]
+fn symbolic_dim_has_one_kind_in_all_segments_of_its_function() {
+    let bindings: String = (0..100).map(|at| format!("    y{at} = R.add(x, x)\n")).collect();
+    // The check looks up no name in a loop, which has no meaning in a Relax function.
+    let rest = "    for i in range(m):\n        z = m\n    return x\n";
+    let text = format!("@R.function\ndef f(x: R.Any):\n    m = T.int64()\n{bindings}{rest}");
+    let shown = words(&text);
+    let kinds: Vec<&str> = shown.iter().filter_map(|word| word.strip_prefix("m:")).collect();
+    assert_eq!(kinds, ["SymbolicDim=", "SymbolicDim", "SymbolicDim"]);
+}
+
+#[test]
 fn words_after_random_edits_are_those_of_a_fresh_file() {
-    const PIECES: [&str; 14] = [
+    const PIECES: [&str; 16] = [
         "",
         "",
         " ",
@@ -128,6 +139,8 @@ fn words_after_random_edits_are_those_of_a_fresh_file() {
         "\n",
         "\n        ",
         "y = x\n",
+        "m",
+        "    m = T.int64()\n",
         "    with R.dataflow():\n",
         "        R.output(y1)\n",
         "    return x\n",
@@ -137,7 +150,9 @@ fn words_after_random_edits_are_those_of_a_fresh_file() {
         "# é🦀\n",
     ];
     let bindings: String = (0..90).map(|at| format!("        y{at} = R.add(x, x)\n")).collect();
-    let block = format!("    with R.dataflow():\n{bindings}        R.output(y1)\n    z = R.add(y1, x)\n");
+    let symbol = "    m = T.int64()\n    w = R.match_cast(x, R.Tensor((m, 4), \"float32\"))\n";
+    let after = "    z = R.add(y1, x)\n    s = R.zeros((m, 4), \"float32\")\n";
+    let block = format!("    with R.dataflow():\n{bindings}        R.output(y1)\n{symbol}{after}");
     let text = format!("@R.function\ndef f(x: R.Tensor((\"n\", 4), \"float32\")):\n{block}{block}    return z\n");
     for seed in 1..=12 {
         let mut random = Random(seed);
