@@ -165,7 +165,7 @@ impl<'a> Painter<'a> {
             dataflow: Vec::new(),
             words: Vec::new(),
         };
-        for head in &key.head {
+        if let Some(head) = &key.head {
             painter.params.extend(head.tree().statements.iter().flat_map(|statement| parameters(head, statement)));
         }
         painter.known_symbols();
