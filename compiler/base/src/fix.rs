@@ -5,6 +5,7 @@
 
 use crate::{Code, Diagnostic, Fix, Severity, Span};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The maximal number of iterations of fixing and checking. A fix may allow another one, but must not do so forever.
 const MOST_ITERATIONS: usize = 100;
@@ -72,6 +73,21 @@ pub fn apply(text: &str, edits: &[Edit]) -> String {
     }
     changed.push_str(text.get(at..).unwrap_or_default());
     changed
+}
+
+/// Returns the smallest range of `old` that differs, and its replacement in `new`; `None` if they are equal.
+/// For example, `abc` and `axc` give `(1..2, "x")`.
+pub fn difference<'n>(old: &str, new: &'n str) -> Option<(Range<usize>, &'n str)> {
+    let front = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
+    if front == old.len() && front == new.len() {
+        return None;
+    }
+    let front = new.floor_char_boundary(front).min(old.floor_char_boundary(front));
+    let (old_rest, new_rest) = (old.get(front..)?, new.get(front..)?);
+    let back = old_rest.bytes().rev().zip(new_rest.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let start = new_rest.ceil_char_boundary(new_rest.len() - back);
+    let back = new_rest.len() - start;
+    Some((front..old.len() - back, new_rest.get(..start)?))
 }
 
 /// Returns the line break that ends the text's first line; `\n` if there is none.
@@ -319,6 +335,19 @@ pub fn new_error<'d, P>(before: &[Diagnostic<P>], after: &'d [Diagnostic<P>]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn difference_is_one_part_of_whole_characters() {
+        assert_eq!(difference("abc", "abc"), None);
+        assert_eq!(difference("abc", "axyc"), Some((1..2, "xy")));
+        assert_eq!(difference("aaa", "aaaa"), Some((3..3, "a")));
+        assert_eq!(difference("aaaa", "aa"), Some((2..4, "")));
+        // Both characters begin with the same byte.
+        assert_eq!(difference("xéy", "xèy"), Some((1..3, "è")));
+        // Both end with the same byte.
+        assert_eq!(difference("x\u{e9}y", "x\u{129}y"), Some((1..3, "\u{129}")));
+        assert_eq!(difference("", "a"), Some((0..0, "a")));
+    }
 
     /// Reports every `x` as an error with the fix `y`, and every `q` as one with the fix `z`, which is an error too.
     fn check(text: &str) -> Vec<Diagnostic<Span>> {

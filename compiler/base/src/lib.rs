@@ -4,6 +4,7 @@
 //! - [`DType`]: the element types of Relax.
 //! - [`symbolic`]: symbolic integers in normal form, and a prover with the answers proved, refuted and open.
 //! - [`diagnostic`]: diagnostics with codes, labels and fixes. [`fix`]: application of fixes to a text.
+//! - [`notebook`]: the code cells of a notebook as one text.
 //! - [`store`]: atomic replacement of files. [`process`]: other processes, watched until they end.
 //! - [`tvm`]: the releases of TVM whose limits rx knows.
 //!
@@ -24,6 +25,7 @@ pub mod dtype;
 pub mod edit_distance;
 pub mod fix;
 pub mod name;
+pub mod notebook;
 pub mod process;
 pub mod span;
 pub mod store;

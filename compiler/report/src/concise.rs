@@ -9,14 +9,15 @@ use rx_base::{Diagnostic, Span};
 /// The most characters of a message in one line.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// Formats `path:line:column: error[RX0501] message`, without a line end; with `color`, the severity is coloured.
+/// Formats `path:line:column: error[RX0501] message`, without a line end; with `color`, the severity is coloured. In a
+/// notebook, the place is `path:cell 3, line 7, column 5`.
 pub fn concise(source: &Source<'_>, diagnostic: &Diagnostic<Span>, color: bool) -> String {
     let position = source.position(diagnostic.primary.start as usize);
     let name = line_of(source.name(), LONGEST_MESSAGE);
     let message = line_of(&diagnostic.message, LONGEST_MESSAGE);
     let kind = format!("{}[{}]", diagnostic.severity, diagnostic.code);
     let kind = if color { kind.fg(severity_color(diagnostic.severity)).to_string() } else { kind };
-    format!("{name}:{}:{}: {kind} {message}", position.line, position.column)
+    format!("{name}:{position}: {kind} {message}")
 }
 
 #[cfg(test)]

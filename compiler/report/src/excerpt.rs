@@ -23,6 +23,9 @@ struct Ends {
 
 /// A line to show, with the parts that must be visible.
 struct Line {
+    /// The line of the text, from 1.
+    row: u32,
+    /// The number that is shown: in a notebook, that of the line in its cell.
     number: u32,
     start: usize,
     parts: Vec<Range<usize>>,
@@ -36,8 +39,9 @@ impl Excerpt {
         let mut excerpt = Excerpt { text: String::new(), numbers: Vec::new(), spans: Vec::new() };
         // For each shown line: its first byte in the source and in the excerpt, and the line itself.
         let mut shown: Vec<(usize, usize, ShownLine)> = Vec::with_capacity(lines.len());
+        let mut last_row = None;
         for line in &lines {
-            if excerpt.numbers.last().is_some_and(|last| last + 1 != line.number) {
+            if last_row.replace(line.row).is_some_and(|last| last + 1 != line.row) {
                 excerpt.push("", 0);
             }
             let window = ShownLine::new(source.text(), line.start, &line.parts);
@@ -79,21 +83,24 @@ fn find(source: &Source<'_>, span: Span) -> Ends {
 
 /// Returns the lines to show, in order, each once.
 fn lines(ends: &[Ends]) -> Vec<Line> {
-    let mut parts: Vec<(u32, usize, Range<usize>)> = Vec::new();
+    let mut parts: Vec<(&Located, Range<usize>)> = Vec::new();
     for Ends { start, end } in ends {
-        if start.position.line == end.position.line {
-            parts.push((start.position.line, start.line_start, start.offset..end.offset.max(start.offset)));
+        if start.row == end.row {
+            parts.push((start, start.offset..end.offset.max(start.offset)));
         } else {
-            parts.push((start.position.line, start.line_start, start.offset..start.offset));
-            parts.push((end.position.line, end.line_start, end.offset..end.offset));
+            parts.push((start, start.offset..start.offset));
+            parts.push((end, end.offset..end.offset));
         }
     }
-    parts.sort_by_key(|(number, _, part)| (*number, part.start, part.end));
+    parts.sort_by_key(|(at, part)| (at.row, part.start, part.end));
     let mut lines: Vec<Line> = Vec::new();
-    for (number, start, part) in parts {
+    for (at, part) in parts {
         match lines.last_mut() {
-            Some(line) if line.number == number => line.parts.push(part),
-            _ => lines.push(Line { number, start, parts: vec![part] }),
+            Some(line) if line.row == at.row => line.parts.push(part),
+            _ => {
+                let (row, number, start) = (at.row, at.position.line, at.line_start);
+                lines.push(Line { row, number, start, parts: vec![part] });
+            }
         }
     }
     lines

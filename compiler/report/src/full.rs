@@ -65,13 +65,25 @@ impl FullReport<'_> {
         let labels = self.labels.iter().take(MOST_LABELS);
         let spans: Vec<Span> = std::iter::once(self.primary).chain(labels.clone().map(|label| label.place)).collect();
         let excerpt = Excerpt::new(source, &spans);
-        let texts = std::iter::once(self.primary_text()).chain(labels.map(|label| label.text.as_str()));
+        let labels: Vec<String> = labels.map(|label| self.label_text(source, label)).collect();
+        let texts = std::iter::once(self.primary_text()).chain(labels.iter().map(String::as_str));
         let drawing = draw(&excerpt, texts, severity_color(self.severity), color);
         let mut out = Painter { out: String::new(), color };
         out.paint(&self.title, severity_color(self.severity));
         out.plain(&format!(": {}\n", line_of(self.message, LONGEST_MESSAGE)));
         out.frame(source, self, &excerpt, &drawing);
         out.out
+    }
+
+    /// Returns the text of a label, with the cell if it is in another cell of a notebook than the primary place.
+    fn label_text(&self, source: &Source<'_>, label: &rx_base::Label<Span>) -> String {
+        let cell = |span: Span| source.position(span.start as usize).cell;
+        match cell(label.place) {
+            Some(cell_of_label) if Some(cell_of_label) != cell(self.primary) => {
+                format!("{} (cell {cell_of_label})", label.text)
+            }
+            _ => label.text.clone(),
+        }
     }
 
     fn primary_text(&self) -> &str {
@@ -157,7 +169,7 @@ impl Painter {
         self.plain(&" ".repeat(width + 2));
         self.paint("╭─[", MARGIN);
         let name = line_of(source.name(), LONGEST_MESSAGE);
-        self.plain(&format!(" {name}:{}:{} ", position.line, position.column));
+        self.plain(&format!(" {name}:{position} "));
         self.paint("]", MARGIN);
         self.plain("\n");
         let body: Vec<&str> = lines.collect();

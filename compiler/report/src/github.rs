@@ -22,7 +22,11 @@ pub(crate) fn command(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> Str
     } else {
         String::new()
     };
-    let message = data(&crate::plain::paragraph(diagnostic));
+    let message = data(&crate::plain::placed_paragraph(source, diagnostic));
+    if source.is_notebook() {
+        // The annotation would be on a line of the notebook's JSON, so it is on the file.
+        return format!("::{level} file={file},title={title}::{message}");
+    }
     format!("::{level} file={file},line={},endLine={}{columns},title={title}::{message}", start.line, end.line)
 }
 

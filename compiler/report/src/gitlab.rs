@@ -3,7 +3,7 @@
 //! <https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format>
 
 use crate::format::Report;
-use crate::json::json_line;
+use crate::json::{json_line, place};
 use crate::source::Source;
 use rx_base::{Diagnostic, Severity, Span};
 use serde_json::json;
@@ -15,21 +15,27 @@ pub(crate) fn issue(source: &Source<'_>, diagnostic: &Diagnostic<Span>, fingerpr
         Severity::Warning => "minor",
         Severity::Info | Severity::Hint => "info",
     };
-    let start = source.position(diagnostic.primary.start as usize);
-    let end = source.position(diagnostic.primary.end.max(diagnostic.primary.start) as usize);
+    let [mut line, mut column, mut end_line, mut end_column] = place(source, diagnostic.primary);
+    let mut description = format!("{}: {}", diagnostic.code, diagnostic.message);
+    if source.is_notebook() {
+        // The format requires a line of the file, which for a notebook would be a line of its JSON.
+        [line, column, end_line, end_column] = [1; 4];
+        let cell = source.position(diagnostic.primary.start as usize).line_words();
+        description = format!("{}: {cell}: {}", diagnostic.code, diagnostic.message);
+    }
     json_line(&json!({
         "type": "issue",
         "check_name": diagnostic.code.slug(),
-        "description": format!("{}: {}", diagnostic.code, diagnostic.message),
-        "content": { "body": crate::plain::paragraph(diagnostic) },
+        "description": description,
+        "content": { "body": crate::plain::placed_paragraph(source, diagnostic) },
         "categories": ["Bug Risk"],
         "severity": severity,
         "fingerprint": fingerprint,
         "location": {
             "path": source.name(),
             "positions": {
-                "begin": { "line": start.line, "column": start.column },
-                "end": { "line": end.line, "column": end.column },
+                "begin": { "line": line, "column": column },
+                "end": { "line": end_line, "column": end_column },
             },
         },
     }))

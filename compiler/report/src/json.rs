@@ -18,6 +18,9 @@ pub struct Record<'a> {
     pub severity: &'static str,
     /// The message, in one line.
     pub message: &'a str,
+    /// In a notebook, the number of the cell, from 1; lines are those of the cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<u32>,
     /// First line of the primary place.
     pub line: u32,
     /// First column of the primary place.
@@ -43,6 +46,9 @@ pub struct Record<'a> {
 pub struct LabelRecord<'a> {
     /// The message.
     pub message: &'a str,
+    /// In a notebook, the number of the cell, from 1; lines are those of the cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<u32>,
     /// First line.
     pub line: u32,
     /// First column.
@@ -67,6 +73,9 @@ pub struct FixRecord<'a> {
 /// A replacement of one place by `new_text`; an empty place inserts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EditRecord<'a> {
+    /// In a notebook, the number of the cell, from 1; lines are those of the cell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<u32>,
     /// First line.
     pub line: u32,
     /// First column.
@@ -85,7 +94,8 @@ impl<'a> Record<'a> {
         let [line, column, end_line, end_column] = place(source, diagnostic.primary);
         let labels = diagnostic.labels.iter().map(|label| {
             let [line, column, end_line, end_column] = place(source, label.place);
-            LabelRecord { message: &label.text, line, column, end_line, end_column }
+            let cell = cell(source, label.place);
+            LabelRecord { message: &label.text, cell, line, column, end_line, end_column }
         });
         let fixes = diagnostic.fixes.iter().map(|fix| FixRecord {
             title: &fix.title,
@@ -98,6 +108,7 @@ impl<'a> Record<'a> {
             name: diagnostic.code.slug(),
             severity: diagnostic.severity.word(),
             message: &diagnostic.message,
+            cell: cell(source, diagnostic.primary),
             line,
             column,
             end_line,
@@ -113,7 +124,12 @@ impl<'a> Record<'a> {
 
 fn edit<'a>(source: &Source<'_>, span: Span, new_text: &'a str) -> EditRecord<'a> {
     let [line, column, end_line, end_column] = place(source, span);
-    EditRecord { line, column, end_line, end_column, new_text }
+    EditRecord { cell: cell(source, span), line, column, end_line, end_column, new_text }
+}
+
+/// Returns the number of the cell in which a place of a notebook begins.
+fn cell(source: &Source<'_>, span: Span) -> Option<u32> {
+    source.position(span.start as usize).cell
 }
 
 /// Returns line and column of the start, then of the end; counted from 1, columns in characters.

@@ -12,16 +12,17 @@ pub(crate) fn case(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String
     let start = source.position(diagnostic.primary.start as usize);
     let (file, message) = (escape(source.name()), escape(&diagnostic.message));
     let name = format!("{} {}", diagnostic.code, diagnostic.code.slug());
-    let place = format!("{}:{}:{}: ", source.name(), start.line, start.column);
+    let place = format!("{}:{start}: ", source.name());
     let body = escape(&(place + &crate::plain::paragraph(diagnostic)));
-    let line = start.line;
+    // A line of a cell is no line of the file.
+    let line = if source.is_notebook() { String::new() } else { format!(" line=\"{}\"", start.line) };
     let inside = match diagnostic.severity {
         Severity::Error | Severity::Warning => {
             format!("<failure type=\"{}\" message=\"{message}\">{body}</failure>", diagnostic.severity)
         }
         Severity::Info | Severity::Hint => format!("<system-out>{body}</system-out>"),
     };
-    format!("<testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\" line=\"{line}\">{inside}</testcase>")
+    format!("<testcase classname=\"{file}\" name=\"{name}\" file=\"{file}\"{line}>{inside}</testcase>")
 }
 
 /// Renders the document. A file without diagnostics is a suite with one passed case; a file that was not checked is an

@@ -11,7 +11,8 @@
 //! build script embeds in the binary.
 //!
 //! All formats look up positions in a [`Source`]: the text with its path and a table of positions that is built on
-//! first use. [`load`] reads a text; [`store`] writes one, completely or not at all.
+//! first use. [`load`] reads a text, and [`Notebook`] the cells of a notebook; [`store`] writes one, completely or not
+//! at all.
 //!
 //! # Invariants
 //!
@@ -31,6 +32,7 @@ mod gitlab;
 mod json;
 mod junit;
 pub mod load;
+mod notebook;
 mod plain;
 pub mod process;
 mod sarif;
@@ -44,5 +46,6 @@ pub use explain::{explain, page};
 pub use format::{Format, Piece, Report};
 pub use full::{FullReport, full};
 pub use json::{EditRecord, FixRecord, LabelRecord, Record, json, json_line, place};
+pub use notebook::Notebook;
 pub use plain::{colors_by_default, line_of, printable};
 pub use source::{Position, Source};

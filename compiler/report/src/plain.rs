@@ -1,6 +1,7 @@
 //! Conversion of untrusted text (from files and messages) to text that is safe to print.
 
-use rx_base::Diagnostic;
+use crate::source::Source;
+use rx_base::{Diagnostic, Span};
 
 /// Returns the visible character for `c`. Control characters (including those of escape sequences), line separators and
 /// marks that reorder text are replaced, so that the terminal shows the actual text.
@@ -45,6 +46,16 @@ pub(crate) fn paragraph<P>(diagnostic: &Diagnostic<P>) -> String {
         text.push_str(&format!("\n{kind}: {line}"));
     }
     text
+}
+
+/// Formats a diagnostic like [`paragraph`], for formats whose places are lines of a file. In a notebook, the place comes
+/// first: for example, `cell 3, line 7: …`.
+pub(crate) fn placed_paragraph(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String {
+    let text = paragraph(diagnostic);
+    if !source.is_notebook() {
+        return text;
+    }
+    format!("{}: {text}", source.position(diagnostic.primary.start as usize).line_words())
 }
 
 /// Whether to use colours if no option says so: on a terminal, unless `NO_COLOR` is set or the terminal is dumb.

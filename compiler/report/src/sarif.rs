@@ -16,13 +16,15 @@ pub(crate) fn result(source: &Source<'_>, diagnostic: &Diagnostic<Span>, fingerp
     let mut result = json!({
         "ruleId": diagnostic.code.to_string(),
         "level": level(diagnostic.severity),
-        "message": { "text": plain(&crate::plain::paragraph(diagnostic)) },
+        "message": { "text": plain(&crate::plain::placed_paragraph(source, diagnostic)) },
         "locations": [location(source, diagnostic.primary, &diagnostic.primary_label)],
         "partialFingerprints": { "rxLine/v1": fingerprint },
     });
     let related: Vec<Value> =
         diagnostic.labels.iter().map(|label| location(source, label.place, &label.text)).collect();
-    let fixes: Vec<Value> = diagnostic.fixes.iter().map(|fix| self::fix(source, fix)).collect();
+    // Replacements are at places of a file, and a cell's text is in the file as JSON.
+    let fixes = diagnostic.fixes.iter().filter(|_| !source.is_notebook());
+    let fixes: Vec<Value> = fixes.map(|fix| self::fix(source, fix)).collect();
     for (key, values) in [("relatedLocations", related), ("fixes", fixes)] {
         if let (false, Some(result)) = (values.is_empty(), result.as_object_mut()) {
             result.insert(key.to_owned(), Value::Array(values));
@@ -82,9 +84,16 @@ const fn level(severity: Severity) -> &'static str {
 }
 
 fn location(source: &Source<'_>, place: Span, words: &str) -> Value {
-    let mut location = json!({
-        "physicalLocation": { "artifactLocation": artifact(source), "region": region(source, place) },
-    });
+    let mut location = if source.is_notebook() {
+        // A region would be a part of the notebook's JSON, so the cell and the line are a logical location.
+        let line = source.position(place.start as usize).line_words();
+        json!({
+            "physicalLocation": { "artifactLocation": artifact(source) },
+            "logicalLocations": [{ "fullyQualifiedName": line }],
+        })
+    } else {
+        json!({ "physicalLocation": { "artifactLocation": artifact(source), "region": region(source, place) } })
+    };
     if let (false, Some(location)) = (words.is_empty(), location.as_object_mut()) {
         location.insert("message".to_owned(), json!({ "text": plain(words) }));
     }

@@ -1,5 +1,7 @@
 //! A text with its path, and conversion of byte offsets to lines and columns.
 
+use rx_base::notebook::Cells;
+use std::fmt;
 use std::sync::OnceLock;
 
 /// The number of bytes between two checkpoints: the most that a lookup scans.
@@ -8,16 +10,44 @@ const STRIDE: usize = 4096;
 /// A position for people: lines and columns count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// Line, from 1. Lines end at `\n`; a `\r` before it belongs to the line end.
+    /// In a notebook, the number of the cell, from 1; cells of text count.
+    pub cell: Option<u32>,
+    /// Line of the text, or of the cell, from 1. Lines end at `\n`; a `\r` before it belongs to the line end.
     pub line: u32,
     /// Column, from 1, in characters. A byte order mark is not counted.
     pub column: u32,
+}
+
+impl Position {
+    /// Formats the line: `line 7`, or `cell 3, line 7` in a notebook.
+    pub fn line_words(self) -> String {
+        match self.cell {
+            Some(cell) => format!("cell {cell}, line {}", self.line),
+            None => format!("line {}", self.line),
+        }
+    }
+
+    /// Formats the line as it follows `path:`: `7`, or `cell 3, line 7` in a notebook.
+    pub fn line_after_path(self) -> String {
+        if self.cell.is_some() { self.line_words() } else { self.line.to_string() }
+    }
+}
+
+/// Formats the position as it follows `path:`: `7:5`, or `cell 3, line 7, column 5` in a notebook.
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.cell.is_some() { ", column " } else { ":" };
+        write!(f, "{}{separator}{}", self.line_after_path(), self.column)
+    }
 }
 
 /// A text and the path it is shown under.
 pub struct Source<'a> {
     name: &'a str,
     text: &'a str,
+    /// In a notebook, whose cells are joined, the number of each cell.
+    numbers: Option<&'a [u32]>,
+    cells: OnceLock<Cells>,
     checkpoints: OnceLock<Vec<Checkpoint>>,
 }
 
@@ -38,6 +68,8 @@ struct Checkpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Located {
     pub(crate) position: Position,
+    /// The line of the text, from 1. In a notebook it differs from the line of the position.
+    pub(crate) row: u32,
     /// The offset, moved into the text, to a character boundary and out of a line end.
     pub(crate) offset: usize,
     /// The first byte of the line.
@@ -47,7 +79,13 @@ pub(crate) struct Located {
 impl<'a> Source<'a> {
     /// Creates a source of `text` with the name `name`. The text is scanned only when a position is requested.
     pub fn new(name: &'a str, text: &'a str) -> Source<'a> {
-        Source { name, text, checkpoints: OnceLock::new() }
+        Source { name, text, numbers: None, cells: OnceLock::new(), checkpoints: OnceLock::new() }
+    }
+
+    /// Makes this the source of a notebook: the text is that of its code cells, [joined](rx_base::notebook::join), and
+    /// `numbers` are the numbers of these cells in the notebook.
+    pub fn with_cells(self, numbers: Option<&'a [u32]>) -> Source<'a> {
+        Source { numbers, ..self }
     }
 
     /// The path as shown.
@@ -65,14 +103,34 @@ impl<'a> Source<'a> {
         self.locate(offset).position
     }
 
+    /// Returns the position of the start of a line of the text, which counts from 1.
+    pub fn line(&self, line: usize) -> Position {
+        let row = u32::try_from(line.saturating_sub(1)).unwrap_or(u32::MAX);
+        let (cell, line) = self.cell(row);
+        Position { cell, line: line.saturating_add(1), column: 1 }
+    }
+
     pub(crate) fn locate(&self, offset: usize) -> Located {
         let offset = self.settle(offset);
         let checkpoints = self.checkpoints.get_or_init(|| checkpoints(self.text));
         let index = offset / STRIDE;
         let mut at = checkpoints.get(index).copied().unwrap_or_default();
         at.advance(self.text.as_bytes(), index * STRIDE, offset);
-        let position = Position { line: at.lines + 1, column: at.chars.saturating_sub(at.line_start_chars) + 1 };
-        Located { position, offset, line_start: at.line_start as usize }
+        let (cell, line) = self.cell(at.lines);
+        let position = Position { cell, line: line + 1, column: at.chars.saturating_sub(at.line_start_chars) + 1 };
+        Located { position, row: at.lines + 1, offset, line_start: at.line_start as usize }
+    }
+
+    /// Returns the number of the cell that contains a line of the text, and the line in the cell; lines count from 0.
+    fn cell(&self, line: u32) -> (Option<u32>, u32) {
+        let Some(numbers) = self.numbers else { return (None, line) };
+        let (index, line) = self.cells.get_or_init(|| Cells::new(self.text)).locate(line);
+        (numbers.get(index).copied(), line)
+    }
+
+    /// Whether this is the source of a notebook.
+    pub fn is_notebook(&self) -> bool {
+        self.numbers.is_some()
     }
 
     /// Returns the nearest valid offset at or before `offset`: in the text, between characters, and not inside a line
@@ -174,6 +232,19 @@ mod tests {
         assert_eq!(at("\u{FEFF}ab\ncd", 4), (1, 2));
         assert_eq!(at("\u{FEFF}ab\ncd", 0), (1, 1));
         assert_eq!(at("\u{FEFF}ab\ncd", 6), (2, 1));
+    }
+
+    #[test]
+    fn positions_of_a_notebook_name_the_cell() {
+        let text = rx_base::notebook::join(["x = 1\ny", "z"]);
+        let position = |numbers, at: &str| {
+            let source = Source::new("n.ipynb", &text).with_cells(numbers);
+            source.position(text.find(at).unwrap_or_default()).to_string()
+        };
+        let numbers: &[u32] = &[2, 5];
+        assert_eq!(position(Some(numbers), "y"), "cell 2, line 2, column 1");
+        assert_eq!(position(Some(numbers), "z"), "cell 5, line 1, column 1");
+        assert_eq!(position(None, "z"), "4:1");
     }
 
     #[test]

@@ -21,8 +21,8 @@ Exit status:
   2  wrong usage, a file that cannot be read, or a mistake in rx.toml
   3  a bug in rxcheck itself
 
-In folders, rxcheck checks .rx files, and .py files that contain decorated Relax or TIR functions or modules. It skips hidden
-files, folders named target, node_modules or __pycache__, and links to folders.
+In folders, rxcheck checks .rx files, and .py files and .ipynb notebooks that contain decorated Relax or TIR functions or
+modules. It skips hidden files, folders named target, node_modules or __pycache__, and links to folders.
 
 `rxcheck lsp [ARGS]...` starts the language server with these arguments: the rx-lsp in the folder of rxcheck, otherwise the
 one in PATH. To check a file or folder named `lsp`, write `./lsp`.";

@@ -1,13 +1,14 @@
 //! Checks one file: from its text to the rendered output.
 
 use crate::args::Args;
+use crate::content::{Content, code};
 use crate::discover::Input;
 use crate::output::{Counts, Failure};
 use crate::rewrite::{Rewriting, Rewritten, rewrite};
 use crate::{panics, stats, types};
 use rx_base::{Diagnostic, Severity, Span, TvmVersion};
 use rx_db::{Document, FileId, FileKind, Project, Workspace};
-use rx_report::load::{Loaded, Place, load};
+use rx_report::load::Place;
 use rx_report::{Format, Piece, Source};
 use rx_settings::Choice;
 use rx_syntax::document::ItemKind;
@@ -87,29 +88,29 @@ pub fn check(input: &Input, options: &Options) -> Outcome {
 }
 
 fn checked(input: &Input, options: &Options) -> Outcome {
-    let Loaded { mut text, mistake } = match load(&input.place) {
-        Ok(loaded) => loaded,
+    let mut content = match Content::read(input) {
+        Ok(content) => content,
         Err(error) => return Outcome::Failed(Failure::new(input.shown.as_ref(), &error)),
     };
     let mut rewritten = Rewritten::default();
-    if let (Some(rewriting), None) = (options.rewriting, &mistake) {
-        rewritten = match rewrite(input, &text, rewriting, &mut |text| diagnostics(text, input, options)) {
+    if let (Some(rewriting), None) = (options.rewriting, &content.mistake) {
+        rewritten = match rewrite(input, &content, rewriting, &mut |text| diagnostics(text, input, options)) {
             Ok(rewritten) => rewritten,
             Err(failure) => return Outcome::Failed(failure),
         };
         if rewriting.is_diff() {
             return Outcome::Checked(Checked { rewritten, ..Checked::default() });
         }
-        text = std::mem::take(&mut rewritten.text);
+        content.text = std::mem::take(&mut rewritten.text);
     }
-    let (workspace, file) = workspace(&text, input, options);
-    report(input, options, Text { workspace: &workspace, file, text: &text, mistake }, rewritten)
+    let (workspace, file) = workspace(&content.text, input, options);
+    report(input, options, Text { workspace: &workspace, file, content: &content }, rewritten)
 }
 
 /// Creates a database with the text of an input.
 pub fn workspace(text: &str, input: &Input, options: &Options) -> (Workspace, FileId) {
     let mut workspace = Workspace::new();
-    let file = workspace.add(text, input.kind);
+    let file = workspace.add(&code(text, input), input.kind);
     configure(&mut workspace, file, input, options);
     (workspace, file)
 }
@@ -126,24 +127,22 @@ pub struct Text<'t> {
     pub workspace: &'t Workspace,
     /// The text's file id in the database.
     pub file: FileId,
-    /// The text.
-    pub text: &'t str,
-    /// The diagnostic for a wrong encoding.
-    pub mistake: Option<Diagnostic<Span>>,
+    /// The text, with what is known of its file.
+    pub content: &'t Content,
 }
 
 /// Renders the diagnostics of a text.
 pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewritten) -> Outcome {
-    let Text { workspace, file, text, mistake } = text;
+    let Text { workspace, file, content } = text;
     let without_relax = input.kind == FileKind::Python && !has_relax(workspace.document(file));
     if without_relax && !input.named {
         return Outcome::Skipped;
     }
     let name = shown(input, options.format);
-    let source = Source::new(&name, text);
+    let source = content.source(&name, &content.text);
     // If wrong encoding was replaced on reading, report only that, not the errors of the replaced text.
-    let diagnostics = match mistake {
-        Some(mistake) => vec![mistake],
+    let diagnostics = match &content.mistake {
+        Some(mistake) => vec![mistake.clone()],
         None => reported(workspace, file, input, options),
     };
     let counts = Counts::of(&diagnostics);

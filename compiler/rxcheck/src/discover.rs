@@ -5,7 +5,7 @@ use crate::output::Failure;
 use rx_db::{FileKind, Project, Projects};
 use rx_report::load::Place;
 use rx_settings::Settings;
-use rx_settings::files::{Visit, is_source, walk};
+use rx_settings::files::{Visit, is_notebook, is_source, walk};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,11 @@ impl Input {
             Place::Stdin => Path::new(&self.shown),
             Place::File(path) => path,
         }
+    }
+
+    /// Whether it is a Jupyter notebook.
+    pub fn is_notebook(&self) -> bool {
+        is_notebook(self.path())
     }
 
     /// The settings of rx.toml.
@@ -98,7 +103,7 @@ impl Search {
         let settings = &project.file.settings;
         let taken = match named {
             true => !(self.force_exclude && settings.excludes(&path)),
-            false => settings.takes(&path, is_source(&path)),
+            false => settings.takes(&path, self.is_wanted(&path)),
         };
         if taken {
             self.found.inputs.push(Input { shown, place, kind: FileKind::of_path(&path), named, project });
@@ -123,6 +128,10 @@ impl Visit for Search {
 
     fn excluded(&mut self) {
         self.found.excluded = true;
+    }
+
+    fn is_wanted(&self, file: &Path) -> bool {
+        is_source(file) || is_notebook(file)
     }
 
     fn unreadable(&mut self, folder: &Path, error: &io::Error) {

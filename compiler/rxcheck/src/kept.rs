@@ -1,14 +1,14 @@
 //! The state of a file that `--watch` keeps between two checks.
 
 use crate::check::{Options, Outcome, Text, check, configure, report, workspace};
+use crate::content::{Content, code};
 use crate::discover::Input;
 use crate::output::Failure;
 use crate::panics;
 use crate::rewrite::Rewritten;
-use rx_base::{Diagnostic, Span};
+use rx_base::fix::difference;
 use rx_db::{FileId, Workspace};
-use rx_report::load::{Loaded, Place, load};
-use std::ops::Range;
+use rx_report::load::{Place, load};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -29,8 +29,7 @@ pub struct Kept {
 struct Checked {
     workspace: Workspace,
     file: FileId,
-    text: String,
-    mistake: Option<Diagnostic<Span>>,
+    content: Content,
 }
 
 impl Kept {
@@ -48,7 +47,7 @@ impl Kept {
             return false;
         }
         self.read = SystemTime::now();
-        load(&Place::File(path.to_owned())).is_ok_and(|loaded| loaded.text != checked.text)
+        load(&Place::File(path.to_owned())).is_ok_and(|loaded| loaded.text != checked.content.file())
     }
 }
 
@@ -61,8 +60,8 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
 pub fn again(input: &Input, options: &Options, slot: &mut Option<Kept>) -> Outcome {
     let Place::File(path) = &input.place else { return check(input, options) };
     let fresh = Kept::new(path);
-    let Loaded { text, mistake } = match load(&input.place) {
-        Ok(loaded) => loaded,
+    let content = match Content::read(input) {
+        Ok(content) => content,
         Err(error) => {
             *slot = Some(fresh);
             return Outcome::Failed(Failure::new(input.shown.as_ref(), &error));
@@ -70,9 +69,9 @@ pub fn again(input: &Input, options: &Options, slot: &mut Option<Kept>) -> Outco
     };
     let old = slot.take().and_then(|kept| kept.checked);
     let done = panics::catch(|| {
-        let checked = follow(old, text, mistake, input, options);
-        let Checked { workspace, file, text, mistake } = &checked;
-        let text = Text { workspace, file: *file, text, mistake: mistake.clone() };
+        let checked = follow(old, content, input, options);
+        let Checked { workspace, file, content } = &checked;
+        let text = Text { workspace, file: *file, content };
         (report(input, options, text, Rewritten::default()), checked)
     });
     match done {
@@ -88,57 +87,18 @@ pub fn again(input: &Input, options: &Options, slot: &mut Option<Kept>) -> Outco
 }
 
 /// Updates the database of the old text to the new text.
-fn follow(
-    old: Option<Checked>,
-    text: String,
-    mistake: Option<Diagnostic<Span>>,
-    input: &Input,
-    options: &Options,
-) -> Checked {
+fn follow(old: Option<Checked>, content: Content, input: &Input, options: &Options) -> Checked {
     match old {
-        Some(Checked { mut workspace, file, text: before, .. }) => {
+        Some(Checked { mut workspace, file, content: before }) => {
             configure(&mut workspace, file, input, options);
-            if let Some((range, new)) = difference(&before, &text) {
+            if let Some((range, new)) = difference(&code(&before.text, input), &code(&content.text, input)) {
                 workspace.edit(file, range, new);
             }
-            Checked { workspace, file, text, mistake }
+            Checked { workspace, file, content }
         }
         None => {
-            let (workspace, file) = workspace(&text, input, options);
-            Checked { workspace, file, text, mistake }
+            let (workspace, file) = workspace(&content.text, input, options);
+            Checked { workspace, file, content }
         }
-    }
-}
-
-/// Returns the smallest range of `old` that differs, and its replacement in `new`; `None` if they are equal.
-/// For example, `abc` and `axc` give `(1..2, "x")`.
-fn difference<'n>(old: &str, new: &'n str) -> Option<(Range<usize>, &'n str)> {
-    let front = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
-    if front == old.len() && front == new.len() {
-        return None;
-    }
-    let front = new.floor_char_boundary(front).min(old.floor_char_boundary(front));
-    let (old_rest, new_rest) = (old.get(front..)?, new.get(front..)?);
-    let back = old_rest.bytes().rev().zip(new_rest.bytes().rev()).take_while(|(a, b)| a == b).count();
-    let start = new_rest.ceil_char_boundary(new_rest.len() - back);
-    let back = new_rest.len() - start;
-    Some((front..old.len() - back, new_rest.get(..start)?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::difference;
-
-    #[test]
-    fn the_difference_is_one_part_of_whole_characters() {
-        assert_eq!(difference("abc", "abc"), None);
-        assert_eq!(difference("abc", "axyc"), Some((1..2, "xy")));
-        assert_eq!(difference("aaa", "aaaa"), Some((3..3, "a")));
-        assert_eq!(difference("aaaa", "aa"), Some((2..4, "")));
-        // Both characters begin with the same byte.
-        assert_eq!(difference("xéy", "xèy"), Some((1..3, "è")));
-        // Both end with the same byte.
-        assert_eq!(difference("x\u{e9}y", "x\u{129}y"), Some((1..3, "\u{129}")));
-        assert_eq!(difference("", "a"), Some((0..0, "a")));
     }
 }

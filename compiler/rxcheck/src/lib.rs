@@ -1,6 +1,6 @@
 //! `rxcheck`: checks Relax IR text and reports every mistake.
 //!
-//! The command line finds the files (`discover`), reads them (`rx_report::load`), asks the database for diagnostics or
+//! The command line finds the files (`discover`), reads them (`content`), asks the database for diagnostics or
 //! types (`check`), applies fixes (`rewrite`), processes several files in parallel (`pool`), and prints the results in
 //! the order of the files (`output`). `rxcheck lsp` executes the `rx-lsp` binary in the same folder (`lsp`). The crate
 //! implements no rule of the language. It is also a library, so that the Python wheel's binary of the same name can
@@ -8,6 +8,7 @@
 
 mod args;
 mod check;
+mod content;
 mod discover;
 mod explain;
 mod kept;

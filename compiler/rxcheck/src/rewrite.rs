@@ -2,6 +2,7 @@
 //! diff.
 
 use crate::args::{Args, Which};
+use crate::content::{Content, code};
 use crate::discover::Input;
 use crate::output::Failure;
 use rx_base::fix::{self, Fixed, TakenBack};
@@ -70,26 +71,24 @@ pub struct Rewritten {
 /// If the file cannot be written. It is unchanged then.
 pub fn rewrite(
     input: &Input,
-    text: &str,
+    content: &Content,
     rewriting: Rewriting,
     check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
 ) -> Result<Rewritten, Failure> {
-    let mut rewritten = Rewritten { text: text.to_owned(), ..Rewritten::default() };
+    let mut rewritten = Rewritten { text: content.text.clone(), ..Rewritten::default() };
     if rewriting.fix {
-        fix_text(input, rewriting, check, &mut rewritten);
+        fix_text(input, content, rewriting, check, &mut rewritten);
     }
     if let Some(which) = rewriting.annotate {
         annotate(input, which, check, &mut rewritten)?;
     }
-    rewritten.changed = rewritten.text != text;
+    rewritten.changed = rewritten.text != content.text;
+    let failed = |error: io::Error| Failure::new(input.shown.as_ref(), &error);
+    let (old, new) = (content.file(), content.file_with(&rewritten.text).map_err(failed)?);
     match &input.place {
-        _ if rewriting.diff => {
-            rewritten.shown = rewritten.changed.then(|| diff(&input.shown, text, &rewritten.text));
-        }
-        Place::Stdin => rewritten.shown = Some(rewritten.text.clone()),
-        Place::File(path) if rewritten.changed => {
-            write(path, text, &rewritten.text).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
-        }
+        _ if rewriting.diff => rewritten.shown = rewritten.changed.then(|| diff(&input.shown, old, &new)),
+        Place::Stdin => rewritten.shown = Some(new),
+        Place::File(path) if rewritten.changed => write(path, old, &new).map_err(failed)?,
         Place::File(_) => {}
     }
     Ok(rewritten)
@@ -97,6 +96,7 @@ pub fn rewrite(
 
 fn fix_text(
     input: &Input,
+    content: &Content,
     rewriting: Rewriting,
     check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
     rewritten: &mut Rewritten,
@@ -108,10 +108,13 @@ fn fix_text(
     rewritten.text = text;
     rewritten.fixed = applied.len();
     rewritten.left = if rewriting.with_unsafe { 0 } else { fix::only_unsafe(&diagnostics) };
+    let source = content.source(&input.shown, &rewritten.text);
     let remark = |TakenBack { code, title, line, because }: TakenBack| {
+        let line = source.line(line).line_after_path();
         format!("{}:{line}: {code} not fixed: \"{title}\" would leave another mistake: {because}", input.shown)
     };
-    rewritten.remarks = taken_back.into_iter().map(remark).collect();
+    let remarks = taken_back.into_iter().map(remark).collect();
+    rewritten.remarks = remarks;
 }
 
 /// Writes types into the text.
@@ -126,7 +129,7 @@ fn annotate(
     // A new annotation may give more precise types to later values, so repeat.
     for _ in 0..MOST_ITERATIONS {
         let mut workspace = Workspace::new();
-        let file = workspace.add(&text, input.kind);
+        let file = workspace.add(&code(&text, input), input.kind);
         workspace.set_operators(file, input.project.operators.clone());
         let edits = workspace.annotations(file, which, None);
         if edits.is_empty() {

@@ -5,12 +5,12 @@ mod show;
 
 use crate::args::Args;
 use crate::check::Options;
+use crate::content::Content;
 use crate::discover::{Found, Input, discover};
 use crate::output::{Failure, Status, print};
 use crate::{panics, pool};
 use compare::{Phase, Step};
 use rx_report::Format;
-use rx_report::load::load;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -49,8 +49,8 @@ fn run(args: &Args, inputs: &[Input]) -> Status {
     let mut found = false;
     let mut number = 0;
     for input in inputs {
-        let text = match load(&input.place) {
-            Ok(loaded) => loaded.text,
+        let text = match Content::read(input) {
+            Ok(content) => content.text,
             Err(error) => {
                 status = status.max(Failure::new(input.shown.as_ref(), &error).say());
                 continue;

@@ -3,7 +3,7 @@
 use rx_base::Dim;
 use rx_db::amount::{Unit, plain, ranged};
 use rx_db::{CallStats, FunctionOrLoops, FunctionStats, ParamStats, StatsRow, Workspace};
-use rx_report::{Format, Source, printable};
+use rx_report::{Format, Position, Source, printable};
 use serde::Serialize;
 
 /// The most operators and functions that a table lists; JSON has all.
@@ -14,7 +14,7 @@ pub fn rows(source: &Source<'_>, workspace: &Workspace, file: rx_db::FileId, for
     let rows = workspace.stats(file);
     let line = |row: &StatsRow, at: Option<rx_db::Origin>| {
         let span = workspace.origin_span(row.module, at?)?;
-        Some(source.position(span.start as usize).line)
+        Some(source.position(span.start as usize))
     };
     rows.iter()
         .map(|row| match (format, &row.stats) {
@@ -38,7 +38,7 @@ pub fn rows(source: &Source<'_>, workspace: &Workspace, file: rx_db::FileId, for
 }
 
 fn at(source: &Source<'_>, row: &StatsRow) -> String {
-    format!("{}:{}", source.name(), source.position(row.span.start as usize).line)
+    format!("{}:{}", source.name(), source.position(row.span.start as usize).line_after_path())
 }
 
 /// Replaces unprintable characters in lines of text.
@@ -46,7 +46,7 @@ fn shown(text: &str) -> String {
     text.lines().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
 }
 
-fn table(source: &Source<'_>, row: &StatsRow, stats: &FunctionStats, peak_line: Option<u32>) -> String {
+fn table(source: &Source<'_>, row: &StatsRow, stats: &FunctionStats, peak: Option<Position>) -> String {
     let mut lines = vec![format!("{}: {}", at(source, row), stats.name)];
     let mut add = |title: &str, text: String| lines.push(format!("  {title:<12} {text}"));
     add("bindings", stats.bindings.to_string());
@@ -59,7 +59,7 @@ fn table(source: &Source<'_>, row: &StatsRow, stats: &FunctionStats, peak_line: 
     };
     add("operations", ranged(&stats.total.operations, stats, Unit::Operations) + &not_counted);
     add("bytes moved", ranged(&stats.total.bytes, stats, Unit::Bytes));
-    let place = peak_line.map_or_else(String::new, |line| format!(" in line {line}"));
+    let place = peak.map_or_else(String::new, |position| format!(" in {}", position.line_words()));
     let unknown = match stats.peak.unknown {
         0 => String::new(),
         values => format!("; {values} values of unknown size left out"),
@@ -109,6 +109,8 @@ fn params(params: &ParamStats, stats: &FunctionStats) -> String {
 #[derive(Serialize)]
 struct RelaxRecord<'a> {
     file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: u32,
     function: &'a str,
     kind: &'static str,
@@ -127,6 +129,8 @@ struct RelaxRecord<'a> {
 #[derive(Serialize)]
 struct PrimRecord<'a> {
     file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: u32,
     function: &'a str,
     kind: &'static str,
@@ -153,6 +157,8 @@ struct ParamRecord {
 #[derive(Serialize)]
 struct PeakRecord {
     bytes: Amount,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: Option<u32>,
     unknown: u64,
 }
@@ -177,7 +183,7 @@ fn relax_record<'a>(
     source: &Source<'a>,
     row: &'a StatsRow,
     stats: &'a FunctionStats,
-    peak_line: Option<u32>,
+    peak: Option<Position>,
 ) -> RelaxRecord<'a> {
     let amount = |dim: &Dim| {
         let (lower, upper) = stats.range(dim);
@@ -196,9 +202,11 @@ fn relax_record<'a>(
         bytes: amount(&calls.bytes),
         uncounted: calls.uncounted,
     };
+    let position = source.position(row.span.start as usize);
     RelaxRecord {
         file: source.name(),
-        line: source.position(row.span.start as usize).line,
+        cell: position.cell,
+        line: position.line,
         function: row.name.as_str(),
         kind: "relax",
         bindings: stats.bindings,
@@ -207,7 +215,12 @@ fn relax_record<'a>(
         operations: amount(&stats.total.operations),
         bytes: amount(&stats.total.bytes),
         uncounted: stats.total.uncounted,
-        peak: PeakRecord { bytes: amount(&stats.peak.bytes), line: peak_line, unknown: stats.peak.unknown },
+        peak: PeakRecord {
+            bytes: amount(&stats.peak.bytes),
+            cell: peak.and_then(|position| position.cell),
+            line: peak.map(|position| position.line),
+            unknown: stats.peak.unknown,
+        },
         index_sites: SitesRecord {
             certain: row.index_sites.certain,
             open: row.index_sites.open,
@@ -220,9 +233,11 @@ fn relax_record<'a>(
 
 fn prim_record<'a>(source: &Source<'a>, row: &'a StatsRow, count: &rx_db::Count) -> PrimRecord<'a> {
     let amount = |dim: &Dim| Amount { expression: dim.to_string(), lower: dim.as_constant(), upper: dim.as_constant() };
+    let position = source.position(row.span.start as usize);
     PrimRecord {
         file: source.name(),
-        line: source.position(row.span.start as usize).line,
+        cell: position.cell,
+        line: position.line,
         function: row.name.as_str(),
         kind: "prim_func",
         operations: count.operations.as_ref().map(amount),

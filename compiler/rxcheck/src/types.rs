@@ -13,6 +13,8 @@ struct Row<'a> {
     kind: String,
     struct_info: &'a str,
     inferred: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: u32,
     column: u32,
 }
@@ -31,6 +33,7 @@ fn object(source: &Source<'_>, row: &TypeRow) -> String {
         kind: row.kind.to_string(),
         struct_info: &row.struct_info,
         inferred: row.inferred,
+        cell: position.cell,
         line: position.line,
         column: position.column,
     };
@@ -46,11 +49,6 @@ fn line(source: &Source<'_>, row: &TypeRow) -> String {
     let position = source.position(row.span.start as usize);
     let origin = if row.inferred { "  # inferred" } else { "" };
     let TypeRow { function, name, kind, struct_info, .. } = row;
-    let line = format!(
-        "{}:{}:{}: {kind} {function}.{name}: {struct_info}{origin}",
-        source.name(),
-        position.line,
-        position.column
-    );
+    let line = format!("{}:{position}: {kind} {function}.{name}: {struct_info}{origin}", source.name());
     line.chars().map(printable).chain(['\n']).collect()
 }

@@ -2,12 +2,12 @@
 
 use crate::args::Args;
 use crate::check::{Options, workspace};
+use crate::content::Content;
 use crate::discover::{Input, discover};
 use crate::output::{Failure, Status, print};
 use crate::{panics, pool};
 use rx_base::{Label, Severity, Span};
 use rx_db::{Asked, Encoding, Step, StepKind, StructInfo, Trace, Why};
-use rx_report::load::load;
 use rx_report::{Format, FullReport, Source, printable};
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -22,10 +22,12 @@ const MOST_LINES: usize = 48;
 const MOST_NAMES: usize = 4;
 
 /// A position `FILE:LINE` or `FILE:LINE:COLUMN`; lines and columns count from 1. The path may contain colons:
-/// for example, `C:\net.rx:12` is line 12 of `C:\net.rx`.
+/// for example, `C:\net.rx:12` is line 12 of `C:\net.rx`. In a notebook, a position is as diagnostics show it:
+/// `FILE:cell 3, line 7` or `FILE:cell 3, line 7, column 5`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     path: PathBuf,
+    cell: Option<u32>,
     line: u32,
     column: Option<u32>,
 }
@@ -37,6 +39,13 @@ impl FromStr for Position {
         let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
         let usage = || format!("`{text}` is no FILE:LINE or FILE:LINE:COLUMN");
         let (rest, last) = text.rsplit_once(':').ok_or_else(usage)?;
+        if let Some(place) = last.strip_prefix("cell ") {
+            let (cell, place) = place.split_once(", line ").ok_or_else(usage)?;
+            let (line, column) = place.split_once(", column ").map_or((place, None), |(line, it)| (line, Some(it)));
+            let counted = |text| number(text).ok_or_else(usage);
+            let column = column.map(counted).transpose()?;
+            return Ok(Position { path: rest.into(), cell: Some(counted(cell)?), line: counted(line)?, column });
+        }
         let last = number(last).ok_or_else(usage)?;
         let (path, line, column) = match rest.rsplit_once(':').map(|(path, line)| (path, number(line))) {
             Some((path, Some(line))) => (path, line, Some(last)),
@@ -45,7 +54,7 @@ impl FromStr for Position {
         if path.is_empty() {
             return Err(usage());
         }
-        Ok(Position { path: path.into(), line, column })
+        Ok(Position { path: path.into(), cell: None, line, column })
     }
 }
 
@@ -99,11 +108,13 @@ pub fn why(args: &Args, position: &Position) -> Status {
 }
 
 fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Failure> {
-    let loaded = load(&input.place).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
-    let (workspace, file) = workspace(&loaded.text, input, &Options::new(args));
+    let content = Content::read(input).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
+    let (workspace, file) = workspace(&content.text, input, &Options::new(args));
+    let place = shown(input, position);
     let all = Asked::Everything;
     let asked = args.dim.as_ref().map_or(&all, |part| &part.0);
-    let line = position.line - 1;
+    let line = content.line(position.cell, position.line - 1);
+    let line = line.ok_or_else(|| Failure::usage(format!("{place}: requires a line of a code cell of Python")))?;
     let found = match position.column {
         Some(column) => {
             let document = workspace.document(file);
@@ -112,10 +123,6 @@ fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Fai
             if inside { workspace.why(file, offset, asked) } else { None }
         }
         None => workspace.why_line(file, line, asked),
-    };
-    let place = match position.column {
-        Some(column) => format!("{}:{}:{column}", input.shown, position.line),
-        None => format!("{}:{}", input.shown, position.line),
     };
     let Some(why) = found else {
         return Err(Failure::usage(format!("{place}: no value of a Relax function stands there")));
@@ -128,13 +135,22 @@ fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Fai
         };
         return Err(Failure::usage(format!("{place}: {} is {}; {what}", why.subject, why.ty)));
     }
-    let source = Source::new(&input.shown, &loaded.text);
+    let source = content.source(&input.shown, &content.text);
     Ok(match (args.format(), &why.traces[..]) {
         (Format::Json, _) => rx_report::json_line(&record(&source, &why)) + "\n",
         (Format::Text, [only]) => drawn(&source, &why, only, args.color()),
         (Format::Text, _) => summary(&source, &why),
         _ => why.traces.iter().map(|trace| concise(&source, &why, trace)).collect(),
     })
+}
+
+/// Formats the position that was asked for.
+fn shown(input: &Input, Position { cell, line, column, .. }: &Position) -> String {
+    let asked = rx_report::Position { cell: *cell, line: *line, column: column.unwrap_or(1) };
+    match column {
+        Some(_) => format!("{}:{asked}", input.shown),
+        None => format!("{}:{}", input.shown, asked.line_after_path()),
+    }
 }
 
 /// Renders the report of one chain of steps.
@@ -168,7 +184,8 @@ fn chain(source: &Source<'_>, trace: &Trace<Span>) -> Vec<String> {
             rest = after;
             continue;
         }
-        lines.push(format!("line {}: {}{}", line_of(source, first.place), first.text, details(source, first)));
+        let line = position_of(source, first.place).line_words();
+        lines.push(format!("{line}: {}{}", first.text, details(source, first)));
         rest = rest.get(1..).unwrap_or_default();
     }
     if lines.len() > MOST_LINES {
@@ -181,8 +198,8 @@ fn chain(source: &Source<'_>, trace: &Trace<Span>) -> Vec<String> {
     lines
 }
 
-fn line_of(source: &Source<'_>, span: Span) -> u32 {
-    source.position(span.start as usize).line
+fn position_of(source: &Source<'_>, span: Span) -> rx_report::Position {
+    source.position(span.start as usize)
 }
 
 /// Formats a run of steps that change nothing, for example
@@ -197,17 +214,22 @@ fn kept_line(source: &Source<'_>, steps: &[Step<Span>]) -> String {
     }
     let more = names.len() > MOST_NAMES;
     names.truncate(MOST_NAMES);
-    let first = steps.first().map_or(0, |step| line_of(source, step.place));
-    let last = steps.last().map_or(0, |step| line_of(source, step.place));
+    let line = |step: Option<&Step<Span>>| step.map(|step| position_of(source, step.place));
+    let words = match (line(steps.first()), line(steps.last())) {
+        (Some(first), Some(last)) if first.cell.is_some() => format!("{} to {}", first.line_words(), last.line_words()),
+        (Some(first), Some(last)) => format!("lines {} to {}", first.line, last.line),
+        _ => String::new(),
+    };
     let more = if more { ", …" } else { "" };
-    format!("lines {first} to {last}: {} steps change nothing ({}{more})", steps.len(), names.join(", "))
+    format!("{words}: {} steps change nothing ({}{more})", steps.len(), names.join(", "))
 }
 
 fn details(source: &Source<'_>, step: &Step<Span>) -> String {
-    let own = line_of(source, step.place);
+    let line_of = |span| position_of(source, span).line_words();
+    let own = line_of(step.place);
     let details = step.details.iter().map(|detail| match detail.place {
-        Some(place) if line_of(source, place) == own => detail.text.clone(),
-        Some(place) => format!("{} (line {})", detail.text, line_of(source, place)),
+        Some(place) if line_of(place) == own => detail.text.clone(),
+        Some(place) => format!("{} ({})", detail.text, line_of(place)),
         None => detail.text.clone(),
     });
     let details: Vec<String> = details.collect();
@@ -217,12 +239,11 @@ fn details(source: &Source<'_>, step: &Step<Span>) -> String {
 /// Summarizes every part of a value, one line each.
 fn summary(source: &Source<'_>, why: &Why<Span>) -> String {
     let position = source.position(why.place.start as usize);
-    let mut lines =
-        vec![format!("{}:{}:{}: {}: {}", source.name(), position.line, position.column, why.subject, why.ty)];
+    let mut lines = vec![format!("{}:{position}: {}: {}", source.name(), why.subject, why.ty)];
     for trace in &why.traces {
         let reported = trace.steps.iter().find(|step| !step.unchanged);
         let end = trace.steps.last();
-        let said = |step: &Step<Span>| format!("{} (line {})", step.text, line_of(source, step.place));
+        let said = |step: &Step<Span>| format!("{} ({})", step.text, position_of(source, step.place).line_words());
         let text = match (reported, end) {
             (Some(reported), Some(end)) if reported != end => format!("{}; from {}", said(reported), said(end)),
             (_, Some(end)) => said(end),
@@ -237,12 +258,12 @@ fn summary(source: &Source<'_>, why: &Why<Span>) -> String {
 /// Formats one line per step.
 fn concise(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>) -> String {
     let position = source.position(why.place.start as usize);
-    let head = format!("{}:{}:{}", source.name(), position.line, position.column);
+    let head = format!("{}:{position}", source.name());
     let mut lines = vec![format!("{head}: {} of {} is {}", trace.part, why.subject, trace.fact)];
     for step in &trace.steps {
         let position = source.position(step.place.start as usize);
         let details = details(source, step);
-        lines.push(format!("{}:{}:{}: {}{details}", source.name(), position.line, position.column, step.text));
+        lines.push(format!("{}:{position}: {}{details}", source.name(), step.text));
     }
     lines.into_iter().map(|line| line.chars().map(printable).chain(['\n']).collect::<String>()).collect()
 }
@@ -251,6 +272,8 @@ fn concise(source: &Source<'_>, why: &Why<Span>, trace: &Trace<Span>) -> String 
 #[derive(Serialize)]
 struct Record<'a> {
     file: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: u32,
     column: u32,
     subject: &'a str,
@@ -269,6 +292,8 @@ struct TraceRecord<'a> {
 struct StepRecord<'a> {
     kind: &'static str,
     end: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: u32,
     column: u32,
     variable: Option<&'a str>,
@@ -284,6 +309,8 @@ struct StepRecord<'a> {
 #[derive(Serialize)]
 struct DetailRecord<'a> {
     text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: Option<u32>,
     column: Option<u32>,
 }
@@ -294,6 +321,7 @@ fn record<'a>(source: &Source<'a>, why: &'a Why<Span>) -> Record<'a> {
         let position = detail.place.map(at);
         DetailRecord {
             text: &detail.text,
+            cell: position.and_then(|position| position.cell),
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),
         }
@@ -303,6 +331,7 @@ fn record<'a>(source: &Source<'a>, why: &'a Why<Span>) -> Record<'a> {
         StepRecord {
             kind: step.kind.name(),
             end: step.kind.is_end(),
+            cell: position.cell,
             line: position.line,
             column: position.column,
             variable: step.variable.as_ref().map(|name| name.as_str()),
@@ -323,6 +352,7 @@ fn record<'a>(source: &Source<'a>, why: &'a Why<Span>) -> Record<'a> {
     let position = at(why.place);
     Record {
         file: source.name(),
+        cell: position.cell,
         line: position.line,
         column: position.column,
         subject: &why.subject,

@@ -7,7 +7,8 @@ use rx_syntax::dialect::Dialect;
 ///
 /// Files are rewritten in place; `-` reads standard input and prints to standard output. In folders, `.rx` and `.py` files are
 /// formatted, except hidden files and files that `rx.toml` excludes, as for `rxcheck`. In a `.py` file, only the functions and
-/// modules with TVMScript's decorators change. A file with syntax errors is not changed.
+/// modules with TVMScript's decorators change. A notebook (`.ipynb`) is formatted only if it is named; its code cells change as `.py`
+/// files do. A file with syntax errors is not changed.
 ///
 /// Exit status: 0, success; 1, `--check` found a file that is not formatted; 2, a file could not be read, written or parsed.
 #[derive(Debug, Parser)]

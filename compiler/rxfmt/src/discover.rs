@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rx_settings::files::{Visit, is_source, walk};
+use rx_settings::files::{Visit, is_notebook, is_source, walk};
 use rx_settings::{Finder, SettingsFile, Unreadable};
 
 /// The files to format, and the folders and settings files that could not be read.
@@ -71,6 +71,10 @@ impl Visit for Search {
     }
 
     fn file(&mut self, path: PathBuf) {
+        // Notebooks are formatted only if they are named, even if an `include` matches them.
+        if is_notebook(&path) {
+            return;
+        }
         let Some(file) = self.project(path.parent().unwrap_or(Path::new(""))) else { return };
         if file.settings.takes(&path, is_source(&path)) {
             let path = path.strip_prefix(".").unwrap_or(&path);

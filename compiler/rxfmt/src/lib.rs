@@ -49,7 +49,10 @@ fn run(file: &str, args: &Args, output: &Output) -> Outcome {
     let own = Dialect::detect(&document);
     let dialect = args.dialect.unwrap_or(own);
     match checked(&document, own, dialect) {
-        Ok(formatted) => output.formatted(&source, &formatted),
+        Ok(formatted) => match source.with_document(formatted) {
+            Ok(text) => output.formatted(&source, &text),
+            Err(problem) => output.failed(&problem),
+        },
         Err(difference) => {
             output.failed(&format!("{}: left as it is, for formatting changes it: {difference}", source.name))
         }

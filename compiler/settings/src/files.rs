@@ -27,14 +27,19 @@ pub trait Visit {
     /// Notes a folder that cannot be read.
     fn unreadable(&mut self, folder: &Path, error: &io::Error);
 
+    /// Whether the folder's files of this name are visited if the project has no `include`.
+    fn is_wanted(&self, file: &Path) -> bool {
+        is_source(file)
+    }
+
     /// Whether to continue.
     fn goes_on(&self) -> bool {
         true
     }
 }
 
-/// Visits the files below `root` in the order of their names: `.rx` and `.py` files, or all files if the project has an
-/// `include`.
+/// Visits the files below `root` in the order of their names: those that the visitor [wants](Visit::is_wanted), or all
+/// files if the project has an `include`.
 pub fn walk(root: &Path, visit: &mut impl Visit) {
     // Use an explicit stack, because folders may be nested deeply.
     let mut pending = vec![root.to_owned()];
@@ -53,16 +58,18 @@ pub fn walk(root: &Path, visit: &mut impl Visit) {
             continue;
         }
         // Push children in reverse, so that they are popped in order.
-        match children(&path, settings.include.is_some()) {
+        let any = settings.include.is_some();
+        let found = children(&path, |file| any || visit.is_wanted(file));
+        match found {
             Ok(children) => pending.extend(children.into_iter().rev()),
             Err(error) => visit.unreadable(&path, &error),
         }
     }
 }
 
-/// Returns the children of a folder to visit, sorted by name: subfolders that are not links, and regular files (also
-/// through links) of Relax text or Python, or with `any` of any name.
-fn children(folder: &Path, any: bool) -> io::Result<Vec<PathBuf>> {
+/// Returns the children of a folder to visit, sorted by name: subfolders that are not links, and `wanted` regular files
+/// (also through links).
+fn children(folder: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut children = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -71,13 +78,13 @@ fn children(folder: &Path, any: bool) -> io::Result<Vec<PathBuf>> {
         let path = entry.path();
         // A file that was deleted meanwhile is no error.
         let Ok(kind) = entry.file_type() else { continue };
-        let wanted = if kind.is_dir() {
+        let visited = if kind.is_dir() {
             !PASSED_OVER.contains(&&*name)
         } else {
             // Reading a pipe or device would block, and a link to a folder could form a cycle.
-            (any || is_source(&path)) && path.is_file()
+            wanted(&path) && path.is_file()
         };
-        if wanted && !name.starts_with('.') {
+        if visited && !name.starts_with('.') {
             children.push(path);
         }
     }
@@ -88,4 +95,9 @@ fn children(folder: &Path, any: bool) -> io::Result<Vec<PathBuf>> {
 /// Whether the file name is that of Relax text or of Python.
 pub fn is_source(path: &Path) -> bool {
     matches!(path.extension().and_then(|extension| extension.to_str()), Some("rx" | "py"))
+}
+
+/// Whether the file name is that of a Jupyter notebook.
+pub fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "ipynb")
 }

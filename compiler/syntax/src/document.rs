@@ -48,9 +48,10 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Returns the kind of the file at `path`, by its extension: `.py` is Python, everything else is TVMScript.
+    /// Returns the kind of the file at `path`, by its extension: `.py` and the code cells of `.ipynb` are Python,
+    /// everything else is TVMScript.
     pub fn of_path(path: impl AsRef<Path>) -> FileKind {
-        if path.as_ref().extension().is_some_and(|extension| extension == "py") {
+        if path.as_ref().extension().is_some_and(|extension| extension == "py" || extension == "ipynb") {
             FileKind::Python
         } else {
             FileKind::Rx

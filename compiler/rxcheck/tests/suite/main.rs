@@ -7,6 +7,7 @@ mod fix;
 mod formats;
 mod harness;
 mod lsp;
+mod notebook;
 mod pages;
 mod tracing;
 mod watch;

@@ -63,6 +63,26 @@ fn folder_is_searched_and_exclusions_hold() {
 }
 
 #[test]
+fn notebook_is_formatted_only_if_named() {
+    // For these texts, a Rust string is a JSON string.
+    let cell = |source: &str| format!("{{\"cell_type\": \"code\", \"source\": {source:?}}}");
+    let imports = cell("%matplotlib inline\nfrom tvm.script import relax as R\n\n!ls (");
+    let notebook = |code: &str| {
+        let cells = [imports.clone(), cell(code.trim_end()), cell("x = [1,\n 2]\nmain?")].join(",\n  ");
+        format!("{{\"nbformat\": 4,\n \"cells\": [{cells}], \"metadata\": {{}}}}\n\n")
+    };
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("notebooks");
+    fs::create_dir_all(&folder).unwrap();
+    let path = file("notebooks/net.ipynb", &notebook(UGLY));
+    file("notebooks/rx.toml", "include = [\"*.ipynb\"]\n");
+    assert_eq!(rxfmt().arg(&folder).status().unwrap().code(), Some(0));
+    assert_eq!(fs::read_to_string(&path).unwrap(), notebook(UGLY));
+    assert_eq!(rxfmt().arg(&path).status().unwrap().code(), Some(0));
+    assert_eq!(fs::read_to_string(&path).unwrap(), notebook(NEAT));
+    assert_eq!(rxfmt().arg("--check").arg(&path).status().unwrap().code(), Some(0));
+}
+
+#[test]
 fn check_and_diff_write_nothing() {
     let path = file("check.rx", UGLY);
     let output = rxfmt().args(["--check", "--diff"]).arg(&path).output().unwrap();

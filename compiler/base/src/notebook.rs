@@ -1,0 +1,293 @@
+//! The code cells of a Jupyter notebook as one text, which is parsed as one Python document.
+//!
+//! Cells are joined by lines that hold [`SEPARATOR`], a comment that no cell contains, so that the cells can be found
+//! again after edits. IPython's syntax (`%magic`, `!command`, `help?`) is masked before parsing:
+//!
+//! ```text
+//! %matplotlib inline          #.atplotlib inline      (`.` is a control character)
+//! x = 1                       x = 1
+//! #<separator>                #<separator>
+//! y = x                       y = x
+//! ```
+//!
+//! A masked text has the same length and the same lines, so positions in it are positions in the joined text.
+
+/// The line between two cells.
+pub const SEPARATOR: &str = "#\u{1c}";
+
+/// The text that replaces the start of a line of IPython's syntax.
+const MASK: &str = "#\u{1d}";
+
+/// Cell magics whose cell is Python.
+const PYTHON_MAGICS: [&str; 9] = ["capture", "debug", "ipytest", "prun", "pypy", "python", "python3", "time", "timeit"];
+
+/// Joins cells to one text. Each cell gets a line end, so that the text is complete even if a cell does not end in one.
+pub fn join<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    for (index, cell) in cells.into_iter().enumerate() {
+        if index > 0 {
+            text.extend([SEPARATOR, "\n"]);
+        }
+        text.extend([cell, "\n"]);
+    }
+    text
+}
+
+/// Splits a joined text into its cells; the inverse of [`join`].
+pub fn split(text: &str) -> Vec<&str> {
+    let mut cells = Vec::new();
+    let (mut start, mut at) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        if is_separator(line) {
+            cells.push(text.get(start..at).unwrap_or_default());
+            start = at + line.len();
+        }
+        at += line.len();
+    }
+    cells.push(text.get(start..).unwrap_or_default());
+    cells.into_iter().map(|cell| cell.strip_suffix('\n').unwrap_or(cell)).collect()
+}
+
+fn is_separator(line: &str) -> bool {
+    line.trim_end_matches(['\n', '\r']) == SEPARATOR
+}
+
+/// The lines of a joined text at which its cells begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// The number of the first line of each cell, from 0, in order; never empty.
+    starts: Vec<u32>,
+}
+
+impl Cells {
+    /// Finds the cells of a joined text.
+    pub fn new(text: &str) -> Cells {
+        let separators = text.split_inclusive('\n').zip(1..).filter(|(line, _)| is_separator(line));
+        let starts = std::iter::once(0).chain(separators.map(|(_, next)| next));
+        Cells { starts: starts.collect() }
+    }
+
+    /// Returns the index of the cell that contains a line of the text, and the line in the cell; all count from 0. The
+    /// separator after a cell counts as its last line.
+    pub fn locate(&self, line: u32) -> (usize, u32) {
+        let index = self.starts.partition_point(|start| *start <= line).saturating_sub(1);
+        (index, line - self.start(index).min(line))
+    }
+
+    /// Returns the line of the text at which a cell begins; 0 if there is no such cell.
+    pub fn start(&self, index: usize) -> u32 {
+        self.starts.get(index).copied().unwrap_or_default()
+    }
+
+    /// Returns the line of the text after the last line of a cell: that of its separator; `None` for the last cell.
+    pub fn end(&self, index: usize) -> Option<u32> {
+        self.starts.get(index + 1).map(|next| next - 1)
+    }
+}
+
+/// A joined text in which lines of IPython's syntax are comments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masked {
+    /// The text, as long as the joined text.
+    pub text: String,
+    /// The replaced start of each masked line, in order.
+    hidden: Vec<String>,
+}
+
+impl Masked {
+    /// Masks a joined text.
+    pub fn new(text: &str) -> Masked {
+        let mut masker = Masker::default();
+        let mut masked = Masked { text: String::with_capacity(text.len()), hidden: Vec::new() };
+        for line in text.split_inclusive('\n') {
+            if masker.is_foreign(line) {
+                masked.hide(line);
+            } else {
+                masked.text.push_str(line);
+            }
+        }
+        masked
+    }
+
+    /// Puts the masked lines back into a changed version of the text. `None` if one of them was removed.
+    pub fn restore(&self, changed: &str) -> Option<String> {
+        let mut pieces = changed.split(MASK);
+        let mut text = pieces.next()?.to_owned();
+        let mut hidden = self.hidden.iter();
+        for piece in pieces {
+            let start = hidden.next()?;
+            text.extend([start.as_str(), piece.strip_prefix(padding(start).as_str())?]);
+        }
+        hidden.next().is_none().then_some(text)
+    }
+
+    /// Appends a line as a comment. A line of one byte has no space for the mask; it is kept.
+    fn hide(&mut self, line: &str) {
+        let indent = line.len() - line.trim_start().len();
+        let (blanks, rest) = line.split_at_checked(indent).unwrap_or(("", line));
+        let code = rest.trim_end_matches(['\n', '\r']);
+        let start = (MASK.len()..=code.len()).find_map(|end| code.get(..end));
+        match start {
+            Some(start) => {
+                let after = rest.get(start.len()..).unwrap_or_default();
+                self.text.extend([blanks, MASK, padding(start).as_str(), after]);
+                self.hidden.push(start.to_owned());
+            }
+            None => self.text.push_str(line),
+        }
+    }
+}
+
+/// Returns the blanks after the mask that make it as long as the text that it replaces.
+fn padding(start: &str) -> String {
+    " ".repeat(start.len().saturating_sub(MASK.len()))
+}
+
+/// Finds the lines of IPython's syntax. They are recognized only where a statement can begin: not inside brackets,
+/// strings and continued lines.
+#[derive(Default)]
+struct Masker {
+    /// Whether the cell has code before this line.
+    began: bool,
+    /// Whether the cell is in another language (`%%bash`).
+    other_language: bool,
+    /// Whether the line before is one of IPython's and continues on this line.
+    continued_magic: bool,
+    /// Whether the line before ends in a backslash.
+    continued: bool,
+    /// The number of open brackets.
+    depth: usize,
+    /// The quotes that end the open string of several lines.
+    string: Option<&'static str>,
+}
+
+impl Masker {
+    /// Whether a line is not Python. Lines are passed in order.
+    fn is_foreign(&mut self, line: &str) -> bool {
+        if is_separator(line) {
+            *self = Masker::default();
+            return false;
+        }
+        let code = line.trim();
+        if self.other_language || self.continued_magic {
+            self.continued_magic &= code.ends_with('\\');
+            return !code.is_empty();
+        }
+        let first = !self.began;
+        self.began |= !code.is_empty();
+        if self.depth > 0 || self.continued || self.string.is_some() || !is_ipython(code) {
+            self.scan(line.trim_end_matches(['\n', '\r']));
+            return false;
+        }
+        let cell_magic = code.strip_prefix("%%").filter(|_| first).map(|rest| rest.split_whitespace().next());
+        self.other_language = cell_magic.is_some_and(|name| name.is_none_or(|name| !PYTHON_MAGICS.contains(&name)));
+        self.continued_magic = code.ends_with('\\');
+        true
+    }
+
+    /// Follows brackets and strings through a line of Python.
+    fn scan(&mut self, line: &str) {
+        let mut rest = line;
+        self.continued = false;
+        while let Some(c) = rest.chars().next() {
+            let mut taken = c.len_utf8();
+            match (self.string, c) {
+                (_, '\\') => {
+                    taken += rest.get(1..).and_then(|after| after.chars().next()).map_or(0, char::len_utf8);
+                    self.continued = taken == rest.len() && taken == 1;
+                }
+                (Some(quotes), _) if rest.starts_with(quotes) => {
+                    taken = quotes.len();
+                    self.string = None;
+                }
+                (Some(_), _) => {}
+                (None, '#') => break,
+                (None, '"' | '\'') => {
+                    self.string = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| rest.starts_with(*quotes));
+                    taken = self.string.map_or(taken, str::len);
+                }
+                (None, '(' | '[' | '{') => self.depth += 1,
+                (None, ')' | ']' | '}') => self.depth = self.depth.saturating_sub(1),
+                (None, _) => {}
+            }
+            rest = rest.get(taken..).unwrap_or_default();
+        }
+        // A string in single quotes ends with its line, unless a backslash continues it.
+        if !self.continued && self.string.is_some_and(|quotes| quotes.len() == 1) {
+            self.string = None;
+        }
+    }
+}
+
+/// Whether a statement is in IPython's syntax: `%magic`, `!command`, `?name`, `name?`, `x = !command`, `x = %magic`,
+/// or a call without parentheses (`/f x`, `,f x`, `;f x`).
+fn is_ipython(code: &str) -> bool {
+    let in_name = |c: char| c.is_alphanumeric() || "_.*%[]()'\"".contains(c);
+    let in_targets = |c: char| c.is_alphanumeric() || "_., ".contains(c);
+    let asks = code.ends_with('?') && code.trim_end_matches('?').chars().all(in_name);
+    let assigns = code
+        .split_once('=')
+        .is_some_and(|(targets, value)| targets.chars().all(in_targets) && value.trim_start().starts_with(['!', '%']));
+    code.starts_with(['%', '!', '?', '/', ',', ';']) || asks || assigns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cells, MASK, Masked, SEPARATOR, join, split};
+
+    /// Returns the lines of a cell that are masked.
+    fn masked(cell: &str) -> Vec<String> {
+        let joined = join([cell, "x = 1"]);
+        let masked = Masked::new(&joined);
+        assert_eq!(masked.text.len(), joined.len());
+        assert_eq!(masked.restore(&masked.text).as_deref(), Some(&*joined));
+        let lines = joined.lines().zip(masked.text.lines()).filter(|(_, line)| line.trim_start().starts_with(MASK));
+        lines.map(|(line, _)| line.to_owned()).collect()
+    }
+
+    #[test]
+    fn split_returns_the_joined_cells() {
+        for cells in [&["x = 1\n", "", "y"][..], &[""][..], &["", ""][..], &["a\r\nb\r\n", "\n\n"][..]] {
+            assert_eq!(split(&join(cells.iter().copied())), cells);
+        }
+    }
+
+    #[test]
+    fn lines_are_located_in_their_cells() {
+        let cells = Cells::new(&join(["a\nb", "", "c\n"]));
+        let located: Vec<_> = (0..8).map(|line| cells.locate(line)).collect();
+        assert_eq!(located, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]);
+        assert_eq!((cells.start(2), cells.end(0), cells.end(2)), (5, Some(2), None));
+    }
+
+    #[test]
+    fn ipython_syntax_is_masked() {
+        let cell = "%matplotlib inline\n  !ls (\nx?\nnp.add??\n?x\nfiles = !ls\na, b = %timeit f()\n!é\n";
+        assert_eq!(masked(cell).len(), 8, "{:?}", masked(cell));
+        assert_eq!(masked("!pip install \\\n  x \\\n  y\nz = 1"), ["!pip install \\", "  x \\", "  y"]);
+    }
+
+    #[test]
+    fn python_is_not_masked() {
+        let cell = "x = (a\n  % b)\ny = '''\n%x\n'''\nz = a \\\n  % b\nf(x) # why?\nw = 'a= %d' % 3\nv == 3\n\
+                    s = 'it\\'s ('\n\
+                    t = \"\"\"\n!x\n\"\"\"\n";
+        assert_eq!(masked(cell), [""; 0]);
+    }
+
+    #[test]
+    fn cells_of_other_languages_are_masked() {
+        assert_eq!(masked("\n%%bash\nls (\n\necho"), ["%%bash", "ls (", "echo"]);
+        assert_eq!(masked("%%time\nx = 1"), ["%%time"]);
+        let joined = join(["%%html\n<b>'''", "y = 1"]);
+        assert!(Masked::new(&joined).text.ends_with(&format!("{SEPARATOR}\ny = 1\n")));
+    }
+
+    #[test]
+    fn restore_keeps_changes_and_requires_every_masked_line() {
+        let masked = Masked::new(&join(["%time f()\nx=1", "!ls"]));
+        let changed = masked.text.replace("x=1", "x = 1");
+        assert_eq!(masked.restore(&changed), Some(join(["%time f()\nx = 1", "!ls"])));
+        assert_eq!(masked.restore("x = 1\n"), None);
+    }
+}
