@@ -5,11 +5,12 @@
 use crate::commands::{self, Command};
 use crate::event::Event;
 use crate::folders::{Folders, MAX_SYMBOLS};
-use crate::lsp::{Uri, actions, completions, edits, from_proto, hints, lenses, semantic, to_proto};
+use crate::lsp::{Uri, actions, completions, edits, from_proto, hints, lenses, notebooks, semantic, to_proto};
 use crate::parent;
 use crate::pull::Pull;
 use crate::reads::{Failure, Read, Subject};
 use crate::run::stage;
+use rx_base::Span;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::mpsc::Sender;
@@ -125,6 +126,22 @@ impl LanguageServer for Backend {
 
     async fn did_close(&self, params: proto::DidCloseTextDocumentParams) {
         self.send(Event::Close { uri: params.text_document.uri });
+    }
+
+    async fn notebook_did_open(&self, params: proto::DidOpenNotebookDocumentParams) {
+        self.send(notebooks::opened(params));
+    }
+
+    async fn notebook_did_change(&self, params: proto::DidChangeNotebookDocumentParams) {
+        self.send(notebooks::changed(params));
+    }
+
+    async fn notebook_did_save(&self, _: proto::DidSaveNotebookDocumentParams) {
+        // The server checks the client's text, saved or not.
+    }
+
+    async fn notebook_did_close(&self, params: proto::DidCloseNotebookDocumentParams) {
+        self.send(Event::CloseNotebook { uri: params.notebook_document.uri });
     }
 
     async fn diagnostic(
@@ -344,13 +361,17 @@ impl LanguageServer for Backend {
         &self,
         params: proto::DocumentSymbolParams,
     ) -> Result<Option<proto::DocumentSymbolResponse>> {
-        let symbols = |subject: &Subject<'_>| Some(to_proto::document_symbols(subject, rx_ide::outline(&subject.view)));
+        let symbols = |subject: &Subject<'_>| {
+            let mut found = rx_ide::outline(&subject.view);
+            found.retain(|part| subject.holds(part.selection));
+            Some(to_proto::document_symbols(subject, found))
+        };
         self.read(params.text_document.uri, symbols).await
     }
 
     async fn symbol(&self, params: proto::WorkspaceSymbolParams) -> Result<Option<proto::WorkspaceSymbolResponse>> {
         let all = |subject: &Subject<'_>| {
-            let symbols = to_proto::file_symbols(&subject.view, subject.uri, subject.profile.encoding);
+            let symbols = to_proto::symbols_at(&subject.view, &|span: Span| subject.location(span));
             vec![(subject.uri.clone(), symbols)]
         };
         let (read, receiver) = Read::of_all(all);

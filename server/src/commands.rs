@@ -3,7 +3,7 @@
 
 mod graph;
 
-use crate::lsp::{Point, Uri, actions, edits, to_proto};
+use crate::lsp::{Point, Uri, actions, edits};
 use crate::reads::Subject;
 use rx_base::Span;
 use rx_db::{Asked, Detail, Step, Trace, Why};
@@ -132,7 +132,7 @@ fn syntax_tree(subject: &Subject<'_>, range: Option<(Point, Point)>) -> Value {
 }
 
 fn why_value(subject: &Subject<'_>, why: &Why<Span>) -> Value {
-    let place = |span: Span| json!(to_proto::range(subject.view.document(), span, subject.profile.encoding));
+    let place = |span: Span| json!(subject.range(span));
     let detail = |detail: &Detail<Span>| json!({"text": detail.text, "range": detail.place.map(place)});
     let step = |step: &Step<Span>| {
         json!({

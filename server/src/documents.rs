@@ -4,8 +4,11 @@
 //! and after a panic the database is rebuilt from the texts. The file that caused the panic may be checkable again
 //! after the next edit.
 
+mod notebooks;
+
 use crate::lsp::semantic::Sent;
 use crate::lsp::{Change, Point, Profile, Uri, to_proto};
+use crate::notebooks::{AskedCell, Notebook};
 use crate::projects::{Known, Said};
 use crate::reads::Asked;
 use crate::run::stage::{Stage, Subject, function_at};
@@ -35,6 +38,10 @@ const CRASHED: &str = "rx failed on this text; this is a bug in rx, please repor
 pub struct Documents {
     workspace: Workspace,
     open: HashMap<Uri, Open>,
+    /// The open notebooks. The joined text of each is an open document with the same URI.
+    notebooks: HashMap<Uri, Notebook>,
+    /// The notebook of each cell.
+    owners: HashMap<Uri, Uri>,
     settings: Known,
     /// A counter of versions of texts and settings. Its values identify the diagnostics of each document.
     states: u64,
@@ -166,19 +173,38 @@ impl Documents {
 
     /// Returns a document's version and its diagnostics in protocol types. `None` if the document is not open.
     pub fn diagnostics(&mut self, uri: &Uri, profile: &Profile) -> Option<(i32, to_proto::Diagnostics)> {
-        let version = self.open.get(uri)?.version;
+        let report = self.reports(uri, profile).into_iter().find(|(of, ..)| of == uri);
+        report.map(|(_, version, diagnostics)| (version, diagnostics))
+    }
+
+    /// Returns a document's URI, version and diagnostics; of a notebook, or of one of its cells, those of every cell.
+    /// Empty if the document is not open.
+    pub fn reports(&mut self, uri: &Uri, profile: &Profile) -> Vec<(Uri, i32, to_proto::Diagnostics)> {
+        let uri = &self.owner(uri).clone();
+        let Some(version) = self.open.get(uri).map(|open| open.version) else { return Vec::new() };
         let first = self.check(uri, profile);
-        let diagnostics = first.or_else(|| {
+        let found = first.or_else(|| {
             self.rebuild(uri);
             self.check(uri, profile)
         });
-        Some((version, diagnostics.unwrap_or_else(|| to_proto::not_checked(CRASHED))))
+        let found = found.unwrap_or_else(|| self.not_checked(uri, CRASHED));
+        let Some(notebook) = self.notebooks.get(uri) else {
+            return vec![(uri.clone(), version, found.into_iter().map(|(_, diagnostic)| diagnostic).collect())];
+        };
+        let cells = notebook.layout().documents().iter();
+        let mut reports: Vec<_> = cells.map(|(cell, version)| (cell.clone(), *version, Vec::new())).collect();
+        for (cell, diagnostic) in found {
+            if let Some((.., report)) = reports.iter_mut().find(|(of, ..)| *of == cell) {
+                report.push(diagnostic);
+            }
+        }
+        reports
     }
 
     /// Returns the `resultId` of a document's current diagnostics. It changes with the text and with the settings.
     /// `None` if the document is not open.
     pub fn statement_id(&self, uri: &Uri) -> Option<String> {
-        self.open.get(uri).map(|open| open.state.to_string())
+        self.open.get(self.owner(uri)).map(|open| open.state.to_string())
     }
 
     /// Changes the `resultId` of every document's diagnostics, so that clients pull them again.
@@ -192,6 +218,7 @@ impl Documents {
     /// Adds errors of lowering to the diagnostics of a text. Returns `false` if the document has another text by now,
     /// or if all the errors were already known.
     pub fn not_lowered(&mut self, uri: &Uri, text_number: u64, found: Vec<Diagnostic<Span>>) -> bool {
+        let uri = &self.owner(uri).clone();
         let Some(open) = self.open.get_mut(uri).filter(|open| open.text_number == text_number) else { return false };
         let known = open.not_lowered.len();
         for diagnostic in found {
@@ -209,6 +236,7 @@ impl Documents {
             Text::Known(file) => Some(Asked {
                 uri: uri.clone(),
                 file,
+                cell: self.cell(uri),
                 sent: Arc::clone(&open.sent),
                 version: open.version,
                 text_number: open.text_number,
@@ -217,7 +245,7 @@ impl Documents {
             Text::Unknown(_) => None,
         };
         let documents: Vec<Asked> = match uri {
-            Some(uri) => self.open.get_key_value(uri).and_then(asked).into_iter().collect(),
+            Some(uri) => self.open.get(self.owner(uri)).and_then(|open| asked((uri, open))).into_iter().collect(),
             None => self.open.iter().filter_map(asked).collect(),
         };
         if documents.is_empty() {
@@ -231,7 +259,7 @@ impl Documents {
     /// # Errors
     /// The reason why there is no text: a sentence for the user.
     pub fn text(&self, uri: &Uri) -> Result<(String, FileKind), &'static str> {
-        let open = self.open.get(uri).ok_or(NOT_OPEN)?;
+        let open = self.open.get(self.owner(uri)).ok_or(NOT_OPEN)?;
         match open.text {
             Text::Known(file) => {
                 let text = catch(|| self.workspace.document(file).text()).ok_or(CRASHED)?;
@@ -244,7 +272,12 @@ impl Documents {
     /// Returns the function at a position, as the subject of a stage. For a stage of the whole module, any function of
     /// the module will do. `None` if there is no function, or the document is not open.
     pub fn subject(&self, uri: &Uri, at: Point, stage: Stage, encoding: Encoding) -> Option<Subject> {
-        let Text::Known(file) = self.open.get(uri)?.text else { return None };
+        let Text::Known(file) = self.open.get(self.owner(uri))?.text else { return None };
+        let cell = self.cell(uri);
+        let at = match &cell {
+            Some(AskedCell { layout, index: Some(index) }) => layout.point(*index, at),
+            _ => at,
+        };
         catch(|| {
             let document = self.workspace.document(file);
             let function = function_at(document, document.offset_of(at.line, at.column, encoding), stage)?;
@@ -256,6 +289,7 @@ impl Documents {
                 alone: modules.len() <= 1,
                 document: document.clone(),
                 encoding,
+                cell,
             })
         })?
     }
@@ -267,14 +301,15 @@ impl Documents {
 
     /// Returns the diagnostics with the severities of the settings applied. `None` if the check panicked or the
     /// document is not open.
-    fn check(&self, uri: &Uri, profile: &Profile) -> Option<to_proto::Diagnostics> {
+    fn check(&self, uri: &Uri, profile: &Profile) -> Option<to_proto::PlacedDiagnostics> {
         let open = self.open.get(uri)?;
+        let layout = self.notebooks.get(uri).map(|notebook| &**notebook.layout());
         match open.text {
-            Text::Unknown(why) => Some(to_proto::not_checked(why)),
+            Text::Unknown(why) => Some(self.not_checked(uri, why)),
             Text::Known(file) => catch(|| {
                 let found = self.workspace.diagnostics(file).into_iter().chain(open.not_lowered.iter().cloned());
                 let found = open.said.apply(found.collect());
-                to_proto::diagnostics(self.workspace.document(file), uri, &found, profile)
+                to_proto::diagnostics(self.workspace.document(file), (uri, layout), &found, profile)
             }),
         }
     }

@@ -1,6 +1,7 @@
 //! The events that handlers and worker threads send to the main loop.
 
 use crate::lsp::{Change, Preferences, Profile, ProgressToken, Uri, WorkspaceEdit};
+use crate::notebooks::{Cell, Changes};
 use crate::pull::Pull;
 use crate::reads::{Lane, Read};
 use crate::run::{Order, Settings, stage};
@@ -58,6 +59,29 @@ pub enum Event {
     /// `textDocument/didClose`.
     Close {
         /// The document.
+        uri: Uri,
+    },
+    /// `notebookDocument/didOpen`.
+    OpenNotebook {
+        /// The notebook.
+        uri: Uri,
+        /// Its version.
+        version: i32,
+        /// Its cells.
+        cells: Vec<Cell>,
+    },
+    /// `notebookDocument/didChange`.
+    ChangeNotebook {
+        /// The notebook.
+        uri: Uri,
+        /// Its version after the changes.
+        version: i32,
+        /// The changes.
+        changes: Changes,
+    },
+    /// `notebookDocument/didClose`.
+    CloseNotebook {
+        /// The notebook.
         uri: Uri,
     },
     /// `textDocument/diagnostic`: a pull request for a document's diagnostics.

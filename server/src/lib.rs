@@ -29,6 +29,7 @@ pub mod folders;
 pub mod frames;
 pub mod lsp;
 pub mod main_loop;
+pub mod notebooks;
 pub mod outbox;
 pub mod parent;
 pub mod projects;

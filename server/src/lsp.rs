@@ -8,12 +8,13 @@ pub mod edits;
 pub mod from_proto;
 pub mod hints;
 pub mod lenses;
+pub mod notebooks;
 pub mod progress;
 pub mod semantic;
 pub mod to_proto;
 pub mod writing;
 
-pub use tower_lsp::ls_types::{ProgressToken, Range, Uri, WorkspaceEdit};
+pub use tower_lsp::ls_types::{Location, ProgressToken, Range, Uri, WorkspaceEdit};
 
 use rx_db::Encoding;
 
@@ -53,6 +54,8 @@ pub struct Profile {
     pub prepares_renames: bool,
     /// Whether the client folds whole lines only.
     pub folds_lines: bool,
+    /// Whether the client syncs notebooks.
+    pub notebooks: bool,
     /// The capabilities for code actions, hints and completions.
     pub writing: Writing,
 }
@@ -129,6 +132,7 @@ impl Default for Profile {
             symbol_trees: false,
             prepares_renames: false,
             folds_lines: false,
+            notebooks: false,
         }
     }
 }

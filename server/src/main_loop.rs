@@ -14,6 +14,7 @@ use crate::reads::{Job, Lane, Queue};
 use crate::run::child::file_name;
 use crate::run::registry::{Program, Runs};
 use crate::run::{Order, Outcome, stage};
+use rx_db::FileKind;
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -158,9 +159,28 @@ impl MainLoop {
                 self.checked(&uri);
                 self.touched.retain(|touched| *touched != uri);
                 self.last = self.last.take().filter(|last| *last != uri);
-                if self.documents.close(&uri) && !self.profile.pulls {
-                    self.outbox.publish(uri, None, Vec::new());
+                if self.documents.close(&uri) {
+                    self.unpublish(vec![uri]);
                 }
+            }
+            Event::OpenNotebook { uri, version, cells } => {
+                self.documents.open_notebook(uri.clone(), version, cells);
+                self.touch(uri);
+            }
+            Event::ChangeNotebook { uri, version, changes } => {
+                match self.documents.change_notebook(&uri, version, changes, &self.profile) {
+                    Some(removed) => {
+                        self.unpublish(removed);
+                        self.touch(uri);
+                    }
+                    None => self.outbox.log(format!("the client changed {}, which is not open", uri.as_str())),
+                }
+            }
+            Event::CloseNotebook { uri } => {
+                self.touched.retain(|touched| self.documents.owner(touched) != &uri);
+                self.last = self.last.take().filter(|last| *last != uri);
+                let cells = self.documents.close_notebook(&uri);
+                self.unpublish(cells);
             }
             Event::Pull(pull) => self.pulls.push(pull),
             Event::Read(read) => self.queue(read.lane).push(read),
@@ -180,6 +200,13 @@ impl MainLoop {
             Event::Stop => return false,
         }
         true
+    }
+
+    /// Removes the diagnostics of closed documents from the client.
+    fn unpublish(&self, closed: Vec<Uri>) {
+        if !self.profile.pulls {
+            closed.into_iter().for_each(|uri| self.outbox.publish(uri, None, Vec::new()));
+        }
     }
 
     fn gather(&mut self, uri: Uri, version: i32, mut changes: Vec<Change>) {
@@ -213,7 +240,7 @@ impl MainLoop {
         };
         match self.documents.text(&uri) {
             Ok((text, kind)) => {
-                let program = Program { uri, text, kind, encoding: self.profile.encoding };
+                let program = self.program(&uri, text, kind);
                 self.runs.start(program, order, self.profile.progress);
             }
             Err(why) => self.refuse(order, why),
@@ -231,13 +258,18 @@ impl MainLoop {
         let text = self.documents.text(&order.uri);
         match found.zip(text.ok()) {
             Some((subject, (text, kind))) => {
-                let encoding = self.profile.encoding;
-                let program = Program { uri: order.uri.clone(), text, kind, encoding };
+                let program = self.program(&order.uri, text, kind);
                 self.runs.show(program, subject, order);
             }
             // An error means that the client no longer waits for the response.
             None => drop(order.reply.send(None)),
         }
+    }
+
+    /// Returns the program of a document with this text; the program of a cell is its notebook.
+    fn program(&self, uri: &Uri, text: String, kind: FileKind) -> Program {
+        let (cell, encoding) = (self.documents.cell(uri), self.profile.encoding);
+        Program { uri: self.documents.owner(uri).clone(), text, kind, encoding, cell }
     }
 
     fn refuse(&self, order: Order, why: &str) {
@@ -309,12 +341,16 @@ impl MainLoop {
         }
         let mut held = false;
         for uri in touched {
-            let found = self.documents.diagnostics(&uri, &self.profile);
+            let reports = self.documents.reports(&uri, &self.profile);
             self.checked(&uri);
-            let Some((version, diagnostics)) = found else { continue };
+            if reports.is_empty() {
+                continue;
+            }
             if self.is_overtaken(&uri) {
                 held = true;
-            } else {
+                continue;
+            }
+            for (uri, version, diagnostics) in reports {
                 self.outbox.publish(uri, Some(version), diagnostics);
             }
         }

@@ -4,6 +4,7 @@
 use crate::event::Event;
 use crate::lsp::semantic::Sent;
 use crate::lsp::{self, Point, Preferences, Profile, Uri, to_proto};
+use crate::notebooks::AskedCell;
 use crate::projects::Said;
 use rx_base::{Diagnostic, Span};
 use rx_db::{FileId, FileView, Snapshot};
@@ -208,8 +209,10 @@ impl<T: Send, F: Fn(&Subject<'_>) -> Vec<T> + Send> Ask for Survey<T, F> {
 pub struct Subject<'a> {
     /// The document and the analyses of it.
     pub view: FileView<'a>,
-    /// The document's URI.
+    /// The document's URI; in a notebook, that of the cell.
     pub uri: &'a Uri,
+    /// The cell, if the document is one of a notebook.
+    pub cell: Option<&'a AskedCell>,
     /// The client's capabilities.
     pub profile: &'a Profile,
     /// The user's settings for display.
@@ -227,6 +230,10 @@ pub struct Subject<'a> {
 impl Subject<'_> {
     /// Returns the byte offset of a position.
     pub fn offset(&self, at: Point) -> usize {
+        let at = match self.cell {
+            Some(AskedCell { layout, index: Some(index) }) => layout.point(*index, at),
+            _ => at,
+        };
         self.view.document().offset_of(at.line, at.column, self.profile.encoding)
     }
 
@@ -241,9 +248,45 @@ impl Subject<'_> {
         self.said.apply(self.view.workspace().diagnostics(self.view.file()))
     }
 
-    /// Converts a byte span to a range in the client's position encoding.
+    /// Converts a byte span to a range in the client's position encoding; in a notebook, a range of the cell in which
+    /// it begins.
     pub fn range(&self, span: Span) -> lsp::Range {
-        to_proto::range(self.view.document(), span, self.profile.encoding)
+        match self.cell {
+            Some(_) => self.location(span).range,
+            None => to_proto::range(self.view.document(), span, self.profile.encoding),
+        }
+    }
+
+    /// Converts a byte span to a location; in a notebook, a location in the cell in which it begins.
+    pub fn location(&self, span: Span) -> lsp::Location {
+        let layout = self.cell.map(|cell| &*cell.layout);
+        to_proto::location(self.view.document(), self.uri, layout, span, self.profile.encoding)
+    }
+
+    /// Whether a byte span begins in this document; in a notebook, in this cell.
+    pub fn holds(&self, span: Span) -> bool {
+        match self.cell {
+            Some(AskedCell { index: Some(_), .. }) => self.location(span).uri == *self.uri,
+            _ => true,
+        }
+    }
+
+    /// Returns the version of the text at a location in this document or in another cell of the notebook.
+    pub fn version_of(&self, uri: &Uri) -> i32 {
+        let cell = self.cell.and_then(|cell| cell.layout.documents().get(cell.layout.index(uri)?));
+        cell.map_or(self.version, |(_, version)| *version)
+    }
+
+    /// Returns the byte span of this document; in a notebook, of this cell, without the line end that joins it.
+    pub fn whole(&self) -> Span {
+        let document = self.view.document();
+        let place = |offset| u32::try_from(offset).unwrap_or(u32::MAX);
+        let Some(AskedCell { layout, index: Some(index) }) = self.cell else {
+            return Span::new(0, place(document.len()));
+        };
+        let (start, end) = layout.lines(*index);
+        let offset = |line| place(document.offset_of(line, 0, self.profile.encoding));
+        Span::new(offset(start), end.map_or(place(document.len()), offset).saturating_sub(1))
     }
 }
 
@@ -253,6 +296,8 @@ pub struct Asked {
     pub uri: Uri,
     /// Its id in the database.
     pub file: FileId,
+    /// The cell, if the document is one of a notebook.
+    pub cell: Option<AskedCell>,
     /// The semantic tokens that the client has, for the next delta.
     pub sent: Arc<Mutex<Option<Sent>>>,
     /// The client's version of the text.
@@ -313,11 +358,12 @@ fn run(job: Job) -> Event {
     let find = || {
         snapshot.catch(|snapshot| {
             read.question.begin();
-            for Asked { uri, file, sent, version, text_number, said } in &documents {
+            for Asked { uri, file, cell, sent, version, text_number, said } in &documents {
                 if let Some(view) = snapshot.view(*file) {
                     let (profile, preferences) = (&profile, &preferences);
                     let (version, text_number) = (*version, *text_number);
-                    let subject = Subject { view, uri, profile, preferences, version, text_number, said, sent };
+                    let cell = cell.as_ref();
+                    let subject = Subject { view, uri, cell, profile, preferences, version, text_number, said, sent };
                     read.question.find(&subject);
                 }
             }

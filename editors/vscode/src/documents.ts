@@ -9,22 +9,30 @@ export interface Text {
 
 const SCHEMES = ["file", "untitled"];
 
+// The scheme of the cells of a notebook, which are documents of their own.
+const CELL = "vscode-notebook-cell";
+const NOTEBOOK = "jupyter-notebook";
+
+type Filter = { scheme: string; language: string } | { notebook: string; language: string };
+
 // An import of TVM, also in a comment as in TVM's output; or a decorated function or module.
 const SCRIPT = /^[# \t]*(?:from|import)[ \t]+tvm\b|^[ \t]*@(?:I\.ir_module|R\.function|T\.prim_func)\b/m;
 
 // `untitled`: text pasted into a new editor is checked before it is saved.
-export function selector(python: boolean): { scheme: string; language: string }[] {
+export function selector(python: boolean): Filter[] {
   const languages = python ? ["relax", "python"] : ["relax"];
-  return languages.flatMap((language) => SCHEMES.map((scheme) => ({ scheme, language })));
+  const files = languages.flatMap((language) => SCHEMES.map((scheme): Filter => ({ scheme, language })));
+  return python ? [...files, { notebook: NOTEBOOK, language: "python" }] : files;
 }
 
 // Whether the server must be started for a document. Most Python files do not use TVM, and a project of such files needs no server.
 export function wantsServer(document: Text, python: boolean): boolean {
-  if (!SCHEMES.includes(document.uri.scheme)) {
+  const inCell = document.uri.scheme === CELL;
+  if (!inCell && !SCHEMES.includes(document.uri.scheme)) {
     return false;
   }
   if (document.languageId === "relax") {
-    return true;
+    return !inCell;
   }
   return python && document.languageId === "python" && SCRIPT.test(document.head());
 }

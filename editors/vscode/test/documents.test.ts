@@ -19,5 +19,12 @@ test("a Relax file starts the server, a Python file only if it uses TVM", () => 
 test("files of other schemes are ignored", () => {
   assert.ok(!wantsServer(document("relax", "", "git"), true));
   assert.deepEqual(selector(false), [{ scheme: "file", language: "relax" }, { scheme: "untitled", language: "relax" }]);
-  assert.equal(selector(true).length, 4);
+  assert.equal(selector(true).length, 5);
+});
+
+test("a Python cell of a notebook starts the server if it uses TVM", () => {
+  assert.ok(wantsServer(document("python", "import tvm\n", "vscode-notebook-cell"), true));
+  assert.ok(!wantsServer(document("python", "import torch\n", "vscode-notebook-cell"), true));
+  assert.ok(!wantsServer(document("python", "import tvm\n", "vscode-notebook-cell"), false));
+  assert.deepEqual(selector(true).at(-1), { notebook: "jupyter-notebook", language: "python" });
 });

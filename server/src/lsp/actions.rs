@@ -175,7 +175,9 @@ fn action(title: String, kind: Option<&str>, fill: impl FnOnce(&mut proto::CodeA
 fn quick_fix(subject: &Subject<'_>, diagnostics: &[Diagnostic<Span>], fix: QuickFix) -> proto::CodeActionOrCommand {
     let of = diagnostics.get(fix.diagnostic).map(std::slice::from_ref).unwrap_or_default();
     let document = subject.view.document();
-    let linked = to_proto::diagnostics(document, subject.uri, of, subject.profile);
+    let layout = subject.cell.map(|cell| &*cell.layout);
+    let linked = to_proto::diagnostics(document, (subject.uri, layout), of, subject.profile);
+    let linked = linked.into_iter().filter(|(uri, _)| uri == subject.uri).map(|(_, diagnostic)| diagnostic).collect();
     action(headline(&fix.title), Some("quickfix"), |it| {
         it.diagnostics = Some(linked);
         it.is_preferred = (fix.preferred && subject.profile.writing.preferred).then_some(true);

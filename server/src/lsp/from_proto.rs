@@ -44,6 +44,7 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
         symbol_trees: says(symbols.and_then(|it| it.hierarchical_document_symbol_support)),
         prepares_renames: says(rename.and_then(|it| it.prepare_support)),
         folds_lines: says(folding.and_then(|it| it.line_folding_only)),
+        notebooks: capabilities.notebook_document.is_some(),
         progress: says(window.and_then(|window| window.work_done_progress)),
         writing: super::writing::taken(capabilities),
     }

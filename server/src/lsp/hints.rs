@@ -1,7 +1,7 @@
 //! Inlay hints.
 
+use super::Point;
 use super::edits::text_edits;
-use super::{Point, to_proto};
 use crate::reads::Subject;
 use rx_base::Span;
 use rx_ide::Hint;
@@ -12,12 +12,13 @@ use tower_lsp::ls_types as proto;
 pub fn hints(subject: &Subject<'_>, (from, to): (Point, Point)) -> Vec<proto::InlayHint> {
     let range = subject.span(from, to).range();
     let found = rx_ide::hints(&subject.view, range, subject.preferences.hints);
-    found.into_iter().map(|it| hint(subject, it)).collect()
+    let found = found.into_iter().filter(|it| subject.holds(Span::empty(it.offset)));
+    found.map(|it| hint(subject, it)).collect()
 }
 
 fn hint(subject: &Subject<'_>, hint: Hint) -> proto::InlayHint {
     let late = subject.profile.writing.late_hints;
-    let position = to_proto::range(subject.view.document(), Span::empty(hint.offset), subject.profile.encoding).start;
+    let position = subject.range(Span::empty(hint.offset)).start;
     proto::InlayHint {
         position,
         label: proto::InlayHintLabel::String(hint.label),

@@ -31,7 +31,7 @@ pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::Co
     let last: Vec<&FunctionRow> = functions.iter().rev().filter(|row| names.insert((row.module, row.name))).collect();
     let modules = subject.view.workspace().modules(subject.view.file());
     let lenses = |row| [run_lens(subject, row, &modules), Some(cost_lens(subject, row))];
-    last.into_iter().rev().flat_map(lenses).flatten().collect()
+    last.into_iter().rev().filter(|row| subject.holds(row.span)).flat_map(lenses).flatten().collect()
 }
 
 /// Returns the arguments of [`COMMAND`] that run a function. They name the module only if the file has several: for

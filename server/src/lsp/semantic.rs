@@ -6,6 +6,7 @@
 //! a delta, the segments with equal keys at the start and at the end of the document need no new tokens, and the
 //! segments between them are encoded again.
 
+use crate::notebooks::AskedCell;
 use crate::reads::Subject;
 use rx_base::Span;
 use rx_db::Encoding;
@@ -69,6 +70,10 @@ struct Row {
 
 /// Returns all tokens of a document.
 pub fn full(subject: &Subject<'_>) -> proto::SemanticTokens {
+    if subject.cell.is_some() {
+        // Cells are short, so there are no deltas.
+        return range(subject, subject.whole());
+    }
     let mut sent = subject.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut writer = Writer::new(subject.profile.encoding, 0);
     let rows = segment_keys(&subject.view).into_iter().map(|key| writer.row(key)).collect();
@@ -79,6 +84,9 @@ pub fn full(subject: &Subject<'_>) -> proto::SemanticTokens {
 
 /// Returns the changes since the tokens with the result id `since` were sent; all tokens if those are no longer known.
 pub fn delta(subject: &Subject<'_>, since: &str) -> proto::SemanticTokensFullDeltaResult {
+    if subject.cell.is_some() {
+        return full(subject).into();
+    }
     let mut sent = subject.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(old) = sent.as_mut().filter(|old| old.id.to_string() == since) else {
         drop(sent);
@@ -130,6 +138,10 @@ pub fn range(subject: &Subject<'_>, span: Span) -> proto::SemanticTokens {
             writer.words(&key, &words);
         }
         start = end;
+    }
+    // The first token's line counts from the start of the text; in a notebook, from the start of the cell.
+    if let (Some(AskedCell { layout, index: Some(index) }), Some(first)) = (subject.cell, writer.tokens.first_mut()) {
+        first.delta_line = first.delta_line.saturating_sub(layout.lines(*index).0);
     }
     proto::SemanticTokens { result_id: None, data: writer.tokens }
 }

@@ -3,10 +3,12 @@
 mod navigation;
 
 pub use navigation::{
-    call_item, document_symbols, file_symbols, folds, has_letters, highlights, incoming, locations, outgoing, selection,
+    call_item, document_symbols, file_symbols, folds, has_letters, highlights, incoming, locations, outgoing,
+    selection, symbols_at,
 };
 
-use super::{Profile, SOURCE, Uri, semantic, writing};
+use super::{Profile, SOURCE, Uri, notebooks, semantic, writing};
+use crate::notebooks::Layout;
 use crate::pull::Report;
 use crate::reads::Subject;
 use crate::run::Outcome;
@@ -19,6 +21,9 @@ use tower_lsp::ls_types as proto;
 
 /// The published diagnostics of one file.
 pub type Diagnostics = Vec<proto::Diagnostic>;
+
+/// Diagnostics with the URI of the document of each.
+pub type PlacedDiagnostics = Vec<(Uri, proto::Diagnostic)>;
 
 /// The section of the client's settings that belongs to rx.
 const SECTION: &str = "rx";
@@ -41,6 +46,7 @@ pub fn initialize_result(profile: &Profile) -> proto::InitializeResult {
     let mut capabilities = proto::ServerCapabilities {
         position_encoding: Some(encoding),
         text_document_sync: Some(sync.into()),
+        notebook_document_sync: profile.notebooks.then(|| proto::OneOf::Left(notebooks::options())),
         diagnostic_provider: profile.pulls.then(|| {
             proto::DiagnosticServerCapabilities::Options(proto::DiagnosticOptions {
                 identifier: Some(SOURCE.to_owned()),
@@ -141,10 +147,32 @@ pub fn range(document: &Document, span: Span, encoding: Encoding) -> proto::Rang
     proto::Range::new(position(span.start), position(span.end.max(span.start)))
 }
 
-/// Converts the diagnostics of one document. If there are more than [`MAX_DIAGNOSTICS`], only the most severe are kept,
-/// in the order of the text, and a note reports the number of the others.
-pub fn diagnostics(document: &Document, uri: &Uri, found: &[Diagnostic<Span>], profile: &Profile) -> Diagnostics {
-    let writer = Writer { document, uri, profile };
+/// Converts a byte span of `document` to a location: in the document `uri`, or in a notebook with this layout, in the
+/// cell in which the span begins.
+pub fn location(
+    document: &Document,
+    uri: &Uri,
+    layout: Option<&Layout>,
+    span: Span,
+    encoding: Encoding,
+) -> proto::Location {
+    let range = range(document, span, encoding);
+    let Some(layout) = layout else { return proto::Location { uri: uri.clone(), range } };
+    let (index, range) = layout.range(range);
+    let uri = layout.documents().get(index).map_or(uri, |(uri, _)| uri).clone();
+    proto::Location { uri, range }
+}
+
+/// Converts the diagnostics of one document, or of a notebook with this layout, each with the URI of its document. If
+/// there are more than [`MAX_DIAGNOSTICS`], only the most severe are kept, in the order of the text, and a note reports
+/// the number of the others.
+pub fn diagnostics(
+    document: &Document,
+    (uri, layout): (&Uri, Option<&Layout>),
+    found: &[Diagnostic<Span>],
+    profile: &Profile,
+) -> PlacedDiagnostics {
+    let writer = Writer { document, uri, layout, profile };
     if found.len() <= MAX_DIAGNOSTICS {
         return found.iter().map(|diagnostic| writer.diagnostic(diagnostic)).collect();
     }
@@ -153,11 +181,11 @@ pub fn diagnostics(document: &Document, uri: &Uri, found: &[Diagnostic<Span>], p
     shown.sort_by_key(|&index| found[index].severity);
     let left_out = shown.split_off(MAX_DIAGNOSTICS);
     shown.sort_unstable();
-    let mut diagnostics: Diagnostics = shown.into_iter().map(|index| writer.diagnostic(&found[index])).collect();
+    let mut diagnostics: Vec<_> = shown.into_iter().map(|index| writer.diagnostic(&found[index])).collect();
     if let Some(first) = left_out.iter().min() {
         let message = format!("{} more diagnostics of this file are not shown", left_out.len());
-        let range = range(document, found[*first].primary, profile.encoding);
-        diagnostics.push(remark(range, proto::DiagnosticSeverity::INFORMATION, message));
+        let proto::Location { uri, range } = writer.location(found[*first].primary);
+        diagnostics.push((uri, remark(range, proto::DiagnosticSeverity::INFORMATION, message)));
     }
     diagnostics
 }
@@ -188,13 +216,14 @@ pub fn hover(subject: &Subject<'_>, hover: rx_ide::Hover) -> proto::Hover {
 
 /// Converts document links.
 pub fn links(subject: &Subject<'_>, links: Vec<rx_ide::Link>) -> Vec<proto::DocumentLink> {
+    let links = links.into_iter().filter(|link| subject.holds(link.span));
     let link = |link: rx_ide::Link| proto::DocumentLink {
         range: subject.range(link.span),
         target: link.target.parse().ok(),
         tooltip: None,
         data: None,
     };
-    links.into_iter().map(link).collect()
+    links.map(link).collect()
 }
 
 /// Converts the outcome of a run to the response of `rx.run`.
@@ -254,18 +283,24 @@ fn without_fences(markdown: &str) -> String {
 struct Writer<'a> {
     document: &'a Document,
     uri: &'a Uri,
+    layout: Option<&'a Layout>,
     profile: &'a Profile,
 }
 
 impl Writer<'_> {
     fn range(&self, span: Span) -> proto::Range {
-        range(self.document, span, self.profile.encoding)
+        self.location(span).range
     }
 
-    fn diagnostic(&self, diagnostic: &Diagnostic<Span>) -> proto::Diagnostic {
+    fn location(&self, span: Span) -> proto::Location {
+        location(self.document, self.uri, self.layout, span, self.profile.encoding)
+    }
+
+    fn diagnostic(&self, diagnostic: &Diagnostic<Span>) -> (Uri, proto::Diagnostic) {
         let profile = self.profile;
-        proto::Diagnostic {
-            range: self.range(diagnostic.primary),
+        let proto::Location { uri, range } = self.location(diagnostic.primary);
+        let diagnostic = proto::Diagnostic {
+            range,
             severity: Some(severity(diagnostic.severity)),
             code: Some(proto::NumberOrString::String(diagnostic.code.to_string())),
             code_description: if profile.code_links { code_page(diagnostic.code) } else { None },
@@ -276,8 +311,9 @@ impl Writer<'_> {
                 .then(|| self.related(diagnostic))
                 .filter(|it| !it.is_empty()),
             tags: tags(diagnostic.code, profile),
-            data: (profile.data && !diagnostic.fixes.is_empty()).then(|| self.fixes(&diagnostic.fixes)),
-        }
+            data: (profile.data && !diagnostic.fixes.is_empty()).then(|| self.fixes(&uri, &diagnostic.fixes)),
+        };
+        (uri, diagnostic)
     }
 
     /// Returns the message, followed by labels, notes and help on separate lines.
@@ -303,7 +339,7 @@ impl Writer<'_> {
 
     fn related(&self, diagnostic: &Diagnostic<Span>) -> Vec<proto::DiagnosticRelatedInformation> {
         let related = diagnostic.labels.iter().map(|label| proto::DiagnosticRelatedInformation {
-            location: proto::Location { uri: self.uri.clone(), range: self.range(label.place) },
+            location: self.location(label.place),
             message: label.text.clone(),
         });
         related.collect()
@@ -311,10 +347,14 @@ impl Writer<'_> {
 
     /// Returns the fixes as `data` of the diagnostic, which the client returns in its code action request. Their texts
     /// have the document's line ends.
-    fn fixes(&self, fixes: &[Fix<Span>]) -> serde_json::Value {
+    fn fixes(&self, uri: &Uri, fixes: &[Fix<Span>]) -> serde_json::Value {
         let end = self.document.line_end();
-        let fixes = fixes.iter().map(|fix| {
-            let edit = |(place, text): &(Span, String)| json!({"range": self.range(*place), "newText": text.replace('\n', end)});
+        // The edits have no URI, so in a notebook they must be in the cell of the diagnostic.
+        let is_here = |place: Span| self.layout.is_none() || self.location(place).uri == *uri;
+        let fixes = fixes.iter().filter(|fix| fix.edits.iter().all(|(place, _)| is_here(*place))).map(|fix| {
+            let edit = |(place, text): &(Span, String)| {
+                json!({"range": self.range(*place), "newText": text.replace('\n', end)})
+            };
             let edits = fix.edits.iter().map(edit);
             json!({"title": fix.title, "safe": fix.safe, "edits": edits.collect::<Vec<_>>()})
         });
@@ -354,7 +394,8 @@ mod tests {
     fn written(found: &[Diagnostic<Span>], profile: Profile) -> Value {
         let document = Document::new("x = 1\n# 🦀 y\n", FileKind::Rx);
         let uri: Uri = "file:///a.rx".parse().unwrap();
-        serde_json::to_value(diagnostics(&document, &uri, found, &profile)).unwrap()
+        let found = diagnostics(&document, (&uri, None), found, &profile);
+        serde_json::to_value(found.into_iter().map(|(_, diagnostic)| diagnostic).collect::<Vec<_>>()).unwrap()
     }
 
     fn mismatch() -> Diagnostic<Span> {

@@ -201,8 +201,12 @@ impl Made {
         }
         shown.text = Ok(text);
         let part = |part: listing::Part| {
-            let range = |span: &Span| subject.range(*span);
-            Part { lines: lines(&part.lines), ranges: part.places.iter().map(range).collect(), name: part.name }
+            let places = part.places.iter().filter(|span| subject.holds(**span));
+            Part {
+                lines: lines(&part.lines),
+                ranges: places.map(|span| subject.range(*span)).collect(),
+                name: part.name,
+            }
         };
         shown.parts = self.listing.parts.into_iter().map(part).collect();
         let pass = |stage: rx_build::passes::Stage| PassOutput {
@@ -218,8 +222,8 @@ impl Made {
 /// Returns the first error with its position, and the number of further errors: `net.rx:17: … (and 2 more errors)`.
 fn mistakes(subject: &Subject<'_>, found: &[Diagnostic<Span>]) -> String {
     let Some(first) = found.first() else { return "it cannot be lowered".to_owned() };
-    let (document, file) = (subject.view.document(), file_name(&from_proto::path_or_name(subject.uri)));
-    let (line, _) = document.line_column(first.primary.start as usize, subject.profile.encoding);
+    let file = file_name(&from_proto::path_or_name(subject.uri));
+    let line = subject.range(first.primary).start.line;
     with_more(&format!("{}:{}: {}", words(&file), line + 1, words(&first.message)), found.len())
 }
 

@@ -4,6 +4,7 @@ use super::Outcome;
 use super::stage::{MAX_TEXT, Stage};
 use super::transcript::{Step, Transcript};
 use crate::lsp::progress::{CHECKING, RunView};
+use crate::notebooks::AskedCell;
 use rx_db::{Encoding, FileKind};
 use std::ffi::OsString;
 use std::io;
@@ -48,6 +49,8 @@ pub struct Call {
     pub kind: FileKind,
     /// The client's position encoding.
     pub encoding: Encoding,
+    /// The cell, if the text is that of a notebook.
+    pub cell: Option<AskedCell>,
     /// Whether values of variables and times of kernels are collected.
     pub values: bool,
     /// The time limit.
@@ -114,7 +117,7 @@ pub async fn run(call: Call, view: &mut RunView, turns: &Semaphore, stop: impl F
     }
     let observed = std::mem::take(&mut transcript.observed);
     let mut outcome = transcript.conclude(&call.label, &ended, String::from_utf8_lossy(&log).into_owned());
-    (outcome.values, outcome.kernels) = observed.placed(&call.text, call.kind, call.encoding);
+    (outcome.values, outcome.kernels) = observed.placed(&call.text, call.kind, call.encoding, call.cell.as_ref());
     outcome
 }
 

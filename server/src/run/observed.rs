@@ -1,6 +1,7 @@
 //! Values of variables and times of kernels that a child reports, with their places converted to ranges of the client's
 //! document.
 
+use crate::notebooks::{AskedCell, in_document};
 use rx_db::{Document, Encoding, FileKind};
 use serde_json::{Map, Value, json};
 use tower_lsp::ls_types as proto;
@@ -59,13 +60,19 @@ impl Observed {
         }
     }
 
-    /// Returns the values and the kernels as JSON, with ranges in the client's position encoding. `text` is the text
-    /// that the child compiled.
-    pub fn placed(self, text: &str, kind: FileKind, encoding: Encoding) -> (Vec<Value>, Vec<Value>) {
+    /// Returns the values and the kernels as JSON, with ranges in the client's position encoding; in a notebook, those
+    /// of one cell. `text` is the text that the child compiled.
+    pub fn placed(
+        self,
+        text: &str,
+        kind: FileKind,
+        encoding: Encoding,
+        cell: Option<&AskedCell>,
+    ) -> (Vec<Value>, Vec<Value>) {
         if self.values.is_empty() && self.kernels.is_empty() {
             return (Vec::new(), Vec::new());
         }
-        let lines = Lines { text, starts: starts(text), document: Document::new(text, kind), encoding };
+        let lines = Lines { text, starts: starts(text), document: Document::new(text, kind), encoding, cell };
         let value = |(place, mut fields): (Place, Map<String, Value>)| {
             fields.insert("range".to_owned(), json!(lines.range(place)?));
             Some(Value::Object(fields))
@@ -102,6 +109,7 @@ struct Lines<'t> {
     starts: Vec<usize>,
     document: Document,
     encoding: Encoding,
+    cell: Option<&'t AskedCell>,
 }
 
 /// Returns the line starts as the child counts them. Only `\n` ends a line there, while the protocol also has `\r`.
@@ -114,7 +122,7 @@ fn starts(text: &str) -> Vec<usize> {
 impl Lines<'_> {
     fn range(&self, place: Place) -> Option<proto::Range> {
         let (start, end) = (self.position(place.start)?, self.position(place.end)?);
-        (start <= end).then_some(proto::Range::new(start, end))
+        if start <= end { in_document(proto::Range::new(start, end), self.cell) } else { None }
     }
 
     fn position(&self, (line, column): (u64, u64)) -> Option<proto::Position> {
@@ -151,7 +159,7 @@ mod tests {
         for event in events {
             if event["event"] == "value" { observed.value(event) } else { observed.kernel(event) }
         }
-        observed.placed(text, FileKind::Rx, encoding)
+        observed.placed(text, FileKind::Rx, encoding, None)
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::{Order, Outcome, Settings};
 use crate::event::Event;
 use crate::lsp::progress::RunView;
 use crate::lsp::{ProgressToken, Uri, from_proto};
+use crate::notebooks::AskedCell;
 use crate::reads::{Lane, Read};
 use rx_db::{Encoding, FileKind};
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Program {
     pub kind: FileKind,
     /// The client's position encoding.
     pub encoding: Encoding,
+    /// The cell, if the document is one of a notebook.
+    pub cell: Option<AskedCell>,
 }
 
 impl Runs {
@@ -169,6 +172,7 @@ impl Runs {
             text: program.text,
             kind: program.kind,
             encoding: program.encoding,
+            cell: program.cell,
             values: stage.is_none() && self.settings.values,
             limit: self.settings.limit,
             label,

@@ -4,6 +4,7 @@
 
 use super::Outcome;
 use crate::lsp::{Point, Range, Uri, to_proto};
+use crate::notebooks::{AskedCell, in_document};
 use rx_base::Span;
 use rx_db::{Document, Encoding};
 use rx_ide::FunctionAt;
@@ -100,6 +101,8 @@ pub struct Subject {
     pub document: Document,
     /// The client's position encoding.
     pub encoding: Encoding,
+    /// The cell, if the document is one of a notebook.
+    pub cell: Option<AskedCell>,
 }
 
 /// A computed stage of a function.
@@ -196,7 +199,7 @@ fn part(subject: &Subject, value: &Value) -> Option<Part> {
     };
     let range = |value: &Value| {
         let span = Span::new(offset(value, "line", "column")?, offset(value, "end_line", "end_column")?);
-        Some(to_proto::range(&subject.document, span, subject.encoding))
+        in_document(to_proto::range(&subject.document, span, subject.encoding), subject.cell.as_ref())
     };
     Some(Part {
         name: value.get("name")?.as_str()?.to_owned(),
@@ -215,7 +218,7 @@ mod tests {
     fn subject() -> Subject {
         let document = Document::new("# x\né = '𝄞' + 1\n", FileKind::Rx);
         let (function, module) = ("main".to_owned(), Some("Module".to_owned()));
-        Subject { function, module, alone: true, document, encoding: Encoding::Utf16 }
+        Subject { function, module, alone: true, document, encoding: Encoding::Utf16, cell: None }
     }
 
     #[test]

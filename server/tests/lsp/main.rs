@@ -6,6 +6,7 @@ mod edits;
 mod every_request;
 mod graph;
 mod navigation;
+mod notebooks;
 mod pull;
 mod robustness;
 mod run;

@@ -1,6 +1,6 @@
 //! Conversions of locations, symbols, folds and calls to the protocol's types.
 
-use crate::lsp::Uri;
+use crate::lsp::{Point, Uri};
 use crate::reads::Subject;
 use rx_base::Span;
 use rx_db::{Encoding, FileView};
@@ -9,8 +9,7 @@ use tower_lsp::ls_types as proto;
 
 /// Converts spans of a document to locations.
 pub fn locations(subject: &Subject<'_>, spans: Vec<Span>) -> Vec<proto::Location> {
-    let location = |span| proto::Location { uri: subject.uri.clone(), range: subject.range(span) };
-    spans.into_iter().map(location).collect()
+    spans.into_iter().map(|span| subject.location(span)).collect()
 }
 
 /// Converts highlights, with the kind of access (read or write) of each.
@@ -22,7 +21,7 @@ pub fn highlights(subject: &Subject<'_>, found: Vec<(Span, Access)>) -> Vec<prot
         };
         proto::DocumentHighlight { range: subject.range(span), kind: Some(kind) }
     };
-    found.into_iter().map(highlight).collect()
+    found.into_iter().filter(|(span, _)| subject.holds(*span)).map(highlight).collect()
 }
 
 /// Converts the outline of a document to symbols: a tree, or a flat list for clients without hierarchical symbols.
@@ -32,8 +31,7 @@ pub fn document_symbols(subject: &Subject<'_>, found: Vec<Outline>) -> proto::Do
         return proto::DocumentSymbolResponse::Nested(tree);
     }
     let mut row = Vec::new();
-    let range = |span| subject.range(span);
-    found.iter().for_each(|part| flatten(subject.uri, &range, part, None, &mut row));
+    found.iter().for_each(|part| flatten(&|span: Span| subject.location(span), part, None, &mut row));
     proto::DocumentSymbolResponse::Flat(row)
 }
 
@@ -54,8 +52,7 @@ fn document_symbol(subject: &Subject<'_>, part: Outline) -> proto::DocumentSymbo
 
 #[allow(deprecated, reason = "the type has a field that is")]
 fn flatten(
-    uri: &Uri,
-    range: &impl Fn(Span) -> proto::Range,
+    location: &impl Fn(Span) -> proto::Location,
     part: &Outline,
     container: Option<&str>,
     row: &mut Vec<proto::SymbolInformation>,
@@ -65,10 +62,10 @@ fn flatten(
         kind: symbol_kind(part.kind),
         tags: None,
         deprecated: None,
-        location: proto::Location { uri: uri.clone(), range: range(part.span) },
+        location: location(part.span),
         container_name: container.map(str::to_owned),
     });
-    part.children.iter().for_each(|child| flatten(uri, range, child, Some(&part.name), row));
+    part.children.iter().for_each(|child| flatten(location, child, Some(&part.name), row));
 }
 
 fn symbol_kind(kind: OutlineKind) -> proto::SymbolKind {
@@ -83,9 +80,13 @@ fn symbol_kind(kind: OutlineKind) -> proto::SymbolKind {
 
 /// Returns the modules and functions of a file as symbols. The file need not be open.
 pub fn file_symbols(view: &FileView<'_>, uri: &Uri, encoding: Encoding) -> Vec<proto::SymbolInformation> {
+    symbols_at(view, &|span: Span| super::location(view.document(), uri, None, span, encoding))
+}
+
+/// Returns the modules and functions of a file as symbols at these locations.
+pub fn symbols_at(view: &FileView<'_>, location: &impl Fn(Span) -> proto::Location) -> Vec<proto::SymbolInformation> {
     let mut row = Vec::new();
-    let range = |span| super::range(view.document(), span, encoding);
-    rx_ide::functions(view).iter().for_each(|part| flatten(uri, &range, part, None, &mut row));
+    rx_ide::functions(view).iter().for_each(|part| flatten(location, part, None, &mut row));
     row
 }
 
@@ -103,7 +104,7 @@ pub fn folds(subject: &Subject<'_>, found: &[Fold]) -> Vec<proto::FoldingRange> 
         let columns = !subject.profile.folds_lines;
         // For clients that fold whole lines only, the fold ends before the line of the closing bracket, which stays
         // visible.
-        let end = subject.view.document().offset_of(range.end.line, 0, subject.profile.encoding);
+        let end = subject.offset(Point { line: range.end.line, column: 0 });
         let closes = subject.profile.folds_lines && is_blank(subject, end, fold.span.end as usize);
         let end_line = range.end.line - u32::from(closes && range.end.line > range.start.line);
         (range.start.line < end_line).then(|| proto::FoldingRange {
@@ -119,7 +120,7 @@ pub fn folds(subject: &Subject<'_>, found: &[Fold]) -> Vec<proto::FoldingRange> 
             collapsed_text: None,
         })
     };
-    found.iter().filter_map(fold).collect()
+    found.iter().filter(|fold| subject.holds(fold.span)).filter_map(fold).collect()
 }
 
 /// Whether the text between two offsets of a line is blank.
@@ -134,7 +135,8 @@ fn is_blank(subject: &Subject<'_>, start: usize, end: usize) -> bool {
 /// Converts nested spans, innermost first, to a chain of selection ranges.
 pub fn selection(subject: &Subject<'_>, spans: &[Span]) -> proto::SelectionRange {
     let mut parent: Option<Box<proto::SelectionRange>> = None;
-    for span in spans.iter().rev() {
+    let whole = subject.whole();
+    for span in spans.iter().rev().filter(|span| whole.start <= span.start && span.end <= whole.end) {
         parent = Some(Box::new(proto::SelectionRange { range: subject.range(*span), parent: parent.take() }));
     }
     parent.map_or_else(|| proto::SelectionRange { range: subject.range(Span::default()), parent: None }, |inner| *inner)
@@ -147,7 +149,7 @@ pub fn call_item(subject: &Subject<'_>, function: Outline) -> proto::CallHierarc
         kind: symbol_kind(function.kind),
         tags: None,
         detail: function.detail,
-        uri: subject.uri.clone(),
+        uri: subject.location(function.selection).uri,
         range: subject.range(function.span),
         selection_range: subject.range(function.selection),
         data: None,
