@@ -48,8 +48,8 @@ pub(crate) fn paragraph<P>(diagnostic: &Diagnostic<P>) -> String {
     text
 }
 
-/// Formats a diagnostic like [`paragraph`], for formats whose places are lines of a file. In a notebook, the place comes
-/// first: for example, `cell 3, line 7: …`.
+/// Formats a diagnostic like [`paragraph`], for formats whose places are lines of a file. In a notebook, the place
+/// comes first: for example, `cell 3, line 7: …`.
 pub(crate) fn placed_paragraph(source: &Source<'_>, diagnostic: &Diagnostic<Span>) -> String {
     let text = paragraph(diagnostic);
     if !source.is_notebook() {

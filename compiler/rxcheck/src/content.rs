@@ -49,8 +49,8 @@ impl Content {
         }
     }
 
-    /// Returns the line of the text for a line of a cell, or of the whole text if there are no cells. Both count from 0.
-    /// `None` if a notebook has no such cell of Python, or the cell no such line.
+    /// Returns the line of the text for a line of a cell, or of the whole text if there are no cells. Both count
+    /// from 0. `None` if a notebook has no such cell of Python, or the cell no such line.
     pub fn line(&self, cell: Option<u32>, line: u32) -> Option<u32> {
         match (&self.notebook, cell) {
             (None, None) => Some(line),
