@@ -13,16 +13,28 @@ const SCHEMES = ["file", "untitled"];
 const CELL = "vscode-notebook-cell";
 const NOTEBOOK = "jupyter-notebook";
 
-type Filter = { scheme: string; language: string } | { notebook: string; language: string };
+interface FileFilter {
+  readonly scheme: string;
+  readonly language: string;
+}
 
 // An import of TVM, also in a comment as in TVM's output; or a decorated function or module.
 const SCRIPT = /^[# \t]*(?:from|import)[ \t]+tvm\b|^[ \t]*@(?:I\.ir_module|R\.function|T\.prim_func)\b/m;
 
+// Filters for the language client, which knows the type of a notebook as `notebook`.
+export function selector(python: boolean): (FileFilter | { notebook: string; language: string })[] {
+  return python ? [...files(python), { notebook: NOTEBOOK, language: "python" }] : files(python);
+}
+
+// The same filters for the editor, which knows it as `notebookType`.
+export function editorSelector(python: boolean): (FileFilter | { notebookType: string; language: string })[] {
+  return python ? [...files(python), { notebookType: NOTEBOOK, language: "python" }] : files(python);
+}
+
 // `untitled`: text pasted into a new editor is checked before it is saved.
-export function selector(python: boolean): Filter[] {
+function files(python: boolean): FileFilter[] {
   const languages = python ? ["relax", "python"] : ["relax"];
-  const files = languages.flatMap((language) => SCHEMES.map((scheme): Filter => ({ scheme, language })));
-  return python ? [...files, { notebook: NOTEBOOK, language: "python" }] : files;
+  return languages.flatMap((language) => SCHEMES.map((scheme) => ({ scheme, language })));
 }
 
 // Whether the server must be started for a document. Most Python files do not use TVM, and a project of such files needs no server.

@@ -1,14 +1,14 @@
 // The programs in editors: the active one, and notification after a program has stopped changing.
 
 import * as vscode from "vscode";
-import { selector } from "./documents";
+import { editorSelector } from "./documents";
 import { pythonEnabled } from "./settings";
 
 // The pause after a change; long enough that nothing is regenerated while the user types.
 const SETTLED_MS = 300;
 
 export function isProgram(document: vscode.TextDocument): boolean {
-  return vscode.languages.match(selector(pythonEnabled()), document) > 0;
+  return vscode.languages.match(editorSelector(pythonEnabled()), document) > 0;
 }
 
 // Returns the name of a program's file.

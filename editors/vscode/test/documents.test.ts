@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { selector, wantsServer } from "../src/documents";
+import { editorSelector, selector, wantsServer } from "../src/documents";
 
 const document = (languageId: string, text: string, scheme = "file") => ({ languageId, uri: { scheme }, head: () => text });
 
@@ -27,4 +27,5 @@ test("a Python cell of a notebook starts the server if it uses TVM", () => {
   assert.ok(!wantsServer(document("python", "import torch\n", "vscode-notebook-cell"), true));
   assert.ok(!wantsServer(document("python", "import tvm\n", "vscode-notebook-cell"), false));
   assert.deepEqual(selector(true).at(-1), { notebook: "jupyter-notebook", language: "python" });
+  assert.deepEqual(editorSelector(true).at(-1), { notebookType: "jupyter-notebook", language: "python" });
 });
