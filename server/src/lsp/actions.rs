@@ -67,9 +67,9 @@ pub fn actions(
     if let (Some((FunctionAt { name, module, .. }, true)), true) = (function, wanted(RUN)) {
         let modules = subject.view.workspace().modules(subject.view.file());
         let call = |arguments| lenses::run_arguments(subject, (name.as_str(), module), arguments, &modules);
-        let mut runs = vec![(format!("Run `{name}`"), call(None))];
+        let mut runs = vec![(format!("Compile and run `{name}`"), call(None))];
         if subject.preferences.gpu {
-            runs.push((format!("Run `{name}` on the GPU"), call(Some(json!(["--device", "cuda"])))));
+            runs.push((format!("Compile and run `{name}` on the GPU"), call(Some(json!(["--device", "cuda"])))));
         }
         found.extend(runs.into_iter().map(|(title, arguments)| {
             let command = proto::Command { title, command: COMMAND.to_owned(), arguments: Some(arguments) };

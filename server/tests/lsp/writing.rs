@@ -91,8 +91,8 @@ fn actions_on_functions_and_files_are_filled_in_when_they_are_chosen() {
     let unused = text.replace("relu(é)", "relu(é)  # rx: ignore");
     open(&mut client, &unused);
     let found = actions(&mut client, range((2, 5), (2, 5)), Value::Null);
-    assert_eq!(titled(&found, "Run `main`")["command"]["command"], "rx.run");
-    assert_eq!(titled(&found, "Run `main`")["kind"], "run.rx");
+    assert_eq!(titled(&found, "Compile and run `main`")["command"]["command"], "rx.run");
+    assert_eq!(titled(&found, "Compile and run `main`")["kind"], "run.rx");
     let all = titled(&found, "Write all inferred types").clone();
     assert!(all["edit"].is_null() && all["kind"] == "source.annotate.rx");
     let all = client.request("codeAction/resolve", all).expect("resolved");
@@ -132,10 +132,10 @@ fn a_run_on_the_gpu_is_offered_where_there_is_one() {
         let settings = json!({"settings": {"rx": {"run": {"gpu": is_there}}}});
         client.notify("workspace/didChangeConfiguration", settings);
         let found = actions(&mut client, range((2, 5), (2, 5)), Value::Null);
-        let on_gpu = found.iter().find(|it| it["title"] == "Run `main` on the GPU");
+        let on_gpu = found.iter().find(|it| it["title"] == "Compile and run `main` on the GPU");
         let arguments = on_gpu.map(|it| it["command"]["arguments"].clone());
         assert_eq!(arguments, is_there.then(|| json!([URI, "main", ["--device", "cuda"]])));
-        titled(&found, "Run `main`");
+        titled(&found, "Compile and run `main`");
     }
     assert_eq!(client.quit(), Some(0));
 }
