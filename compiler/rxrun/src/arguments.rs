@@ -2,7 +2,7 @@
 //! from the seed.
 
 use crate::arrays::{Given, listed};
-use crate::failure::Failure;
+use crate::failure::{Failure, Missing};
 use crate::session::Session;
 use rx_base::name::{NameMap, name};
 use rx_base::{DType, Dim, Name, Span};
@@ -63,18 +63,18 @@ pub fn taken(
         taken.push(reader.take((at, param), ty, given)?);
     }
     let limits = indexed_dims(function);
-    let (mut missing, mut failure) = (Missing::default(), None);
+    let (mut unknown, mut failure) = (Unknown::default(), None);
     let mut values = Vec::with_capacity(taken.len());
     for ((at, taken), (param, ty)) in taken.into_iter().enumerate().zip(&function.params) {
         let indexed = limits.get(at).map_or(&[][..], Vec::as_slice);
-        match reader.value((at, param), ty, taken, indexed, &mut missing) {
+        match reader.value((at, param), ty, taken, indexed, &mut unknown) {
             Ok(value) => values.extend(value),
-            // Report all missing dims in one message, even where another argument is wrong too.
+            // Report all missing values in one message, even where another argument is wrong too.
             Err(other) => failure = failure.or(Some(other)),
         }
     }
-    match (missing.message(), failure) {
-        (Some((message, at)), _) => Err(Failure::Input(message, reader.span(at))),
+    match (unknown.message(), failure) {
+        (Some(message), _) => Err(Failure::Missing(message, reader.span(unknown.first), unknown.missing())),
         (None, Some(failure)) => Err(failure),
         (None, None) => Ok(Inputs { values, symbols: reader.symbols }),
     }
@@ -91,20 +91,33 @@ enum Taken {
 /// in [`Leaf::path`].
 type Place<'p> = (usize, &'p str);
 
-/// Symbolic dims without a value, and the parameters whose shapes need them.
+/// Symbolic dims without a value, the parameters whose shapes need them, and the parameters that need an array for
+/// another reason.
 #[derive(Default)]
-struct Missing {
+struct Unknown {
     dims: Vec<Dim>,
     symbols: Vec<Name>,
     params: Vec<String>,
+    /// Parameters that need an array, each with its error message.
+    inputs: Vec<(String, String)>,
+    /// The index of the first of all these parameters.
     first: usize,
 }
 
-impl Missing {
-    fn add(&mut self, (at, path): Place<'_>, dims: Vec<Dim>) {
-        if self.params.is_empty() {
+impl Unknown {
+    fn begin(&mut self, at: usize) {
+        if self.params.is_empty() && self.inputs.is_empty() {
             self.first = at;
         }
+    }
+
+    fn add_input(&mut self, (at, path): Place<'_>, message: String) {
+        self.begin(at);
+        self.inputs.push((path.to_owned(), message));
+    }
+
+    fn add_dims(&mut self, (at, path): Place<'_>, dims: Vec<Dim>) {
+        self.begin(at);
         self.params.push(path.to_owned());
         for dim in dims {
             dim.for_each_symbol(&mut |symbol| {
@@ -118,13 +131,27 @@ impl Missing {
         }
     }
 
-    /// The error message, and the index of the first parameter that needs a missing dim. The editor parses the `--dim`
-    /// flags in the message. For example:
+    /// The missing values, as the user gives them.
+    fn missing(&self) -> Missing {
+        Missing {
+            dims: self.symbols.iter().map(ToString::to_string).collect(),
+            inputs: self.inputs.iter().map(|(path, _)| path.clone()).collect(),
+        }
+    }
+
+    /// The error message; `None` if nothing is missing.
+    fn message(&self) -> Option<String> {
+        let inputs = self.inputs.iter().map(|(_, message)| message.clone());
+        let messages: Vec<String> = self.dims_message().into_iter().chain(inputs).collect();
+        (!messages.is_empty()).then(|| messages.join("; "))
+    }
+
+    /// The error message for the missing dims, for example:
     ///
     /// ```text
     /// the dim n of parameter `x` is not known: say --dim n=…, or give the parameter an array
     /// ```
-    fn message(&self) -> Option<(String, usize)> {
+    fn dims_message(&self) -> Option<String> {
         if self.params.is_empty() {
             return None;
         }
@@ -139,13 +166,12 @@ impl Missing {
             if dims.len() == 1 { "is" } else { "are" },
             if params.len() == 1 { "the parameter an array" } else { "the parameters arrays" },
         );
-        let message = format!(
+        Some(format!(
             "the {} of {} {are} not known: say {}, or give {arrays}",
             several(&dims, "dim"),
             several(&params, "parameter"),
             flags.join(" ")
-        );
-        Some((message, self.first))
+        ))
     }
 }
 
@@ -268,15 +294,15 @@ impl<'s> Reader<'s> {
         Drawing { seed: self.seed, symbols: &self.symbols }
     }
 
-    /// Converts the given arrays of an argument, or draws it from the seed; returns `None` where symbolic dims are
-    /// missing.
+    /// Converts the given arrays of an argument, or draws it from the seed; returns `None` if that requires values that
+    /// the user has to give, which are added to `unknown`.
     fn value(
         &self,
         place: Place<'_>,
         ty: &StructInfo,
         taken: Taken,
         indexed: &[Dim],
-        missing: &mut Missing,
+        unknown: &mut Unknown,
     ) -> Result<Option<Input>, Failure> {
         let (at, path) = place;
         let fields = match taken {
@@ -284,13 +310,13 @@ impl<'s> Reader<'s> {
                 let failed = |why| Failure::Input(format!("the array for `{path}` is no {ty}: {why}"), self.span(at));
                 return argument(array, ty).map(Some).map_err(failed);
             }
-            Taken::Nothing => return self.drawn(place, ty, indexed, missing),
+            Taken::Nothing => return self.drawn(place, ty, indexed, unknown),
             Taken::Fields(fields) => fields,
         };
         let types = ty.as_tuple().unwrap_or_default();
         let mut values = Vec::with_capacity(fields.len());
         for (field, (taken, ty)) in fields.into_iter().zip(types).enumerate() {
-            values.push(self.value((at, &format!("{path}.{field}")), ty, taken, &[], missing)?);
+            values.push(self.value((at, &format!("{path}.{field}")), ty, taken, &[], unknown)?);
         }
         Ok(values.into_iter().collect::<Option<Vec<Input>>>().map(Input::Tuple))
     }
@@ -301,23 +327,30 @@ impl<'s> Reader<'s> {
         (at, path): Place<'_>,
         ty: &StructInfo,
         indexed: &[Dim],
-        missing: &mut Missing,
+        unknown: &mut Unknown,
     ) -> Result<Option<Input>, Failure> {
-        let unknown = self.unknown(ty);
-        if !unknown.is_empty() {
-            missing.add((at, path), unknown);
+        let dims = self.unknown_dims(ty);
+        if !dims.is_empty() {
+            unknown.add_dims((at, path), dims);
             return Ok(None);
         }
         let message = match self.drawing().draw(self.position + at, ty, indexed) {
             Ok(input) => return Ok(Some(input)),
             Err(Undrawable::Negative(dim, value)) => format!("the dim {dim} of parameter `{path}` would be {value}"),
-            Err(why) => format!("the parameter `{path}` is {ty}: {why}{}", advice(path, ty)),
+            Err(why) => {
+                let message = format!("the parameter `{path}` is {ty}: {why}");
+                if let Some(advice) = advice(path, ty) {
+                    unknown.add_input((at, path), message + &advice);
+                    return Ok(None);
+                }
+                message
+            }
         };
         Err(Failure::Input(message, self.span(at)))
     }
 
     /// Returns the dims of a tensor or shape that have no value yet.
-    fn unknown(&self, ty: &StructInfo) -> Vec<Dim> {
+    fn unknown_dims(&self, ty: &StructInfo) -> Vec<Dim> {
         let dims = match ty {
             StructInfo::Shape(shape) => shape.dims(),
             // If the dtype is unknown as well, values of dims do not help: only an array does.
@@ -328,17 +361,17 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Returns the end of an error message: how the user can give a parameter of this type.
-fn advice(path: &str, ty: &StructInfo) -> String {
+/// Returns the end of an error message: how the user can give a parameter of this type; `None` if no array can be one.
+fn advice(path: &str, ty: &StructInfo) -> Option<String> {
     let give = format!("; give it with --input {path}=FILE.npy");
     match ty {
-        StructInfo::Shape(shape) => match shape.ndim() {
+        StructInfo::Shape(shape) => Some(match shape.ndim() {
             Some(ndim) => format!("{give}, {ndim} integers (int64)"),
             None => format!("{give}, a vector of integers (int64)"),
-        },
-        StructInfo::Tensor(tensor) if tensor.dtype.is_some_and(|dtype| Element::of(dtype).is_none()) => String::new(),
-        StructInfo::Tensor(_) | StructInfo::DTensor(_) | StructInfo::Prim(_) | StructInfo::Object => give,
-        _ => String::new(),
+        }),
+        StructInfo::Tensor(tensor) if tensor.dtype.is_some_and(|dtype| Element::of(dtype).is_none()) => None,
+        StructInfo::Tensor(_) | StructInfo::DTensor(_) | StructInfo::Prim(_) | StructInfo::Object => Some(give),
+        _ => None,
     }
 }
 

@@ -43,14 +43,15 @@ pub fn inputs(session: &Session, function: &Function, args: &Args, report: &mut 
         }
     }
     let own = preparation.as_ref().map_or(function.params.len(), |preparation| preparation.first);
-    let mut inputs = taken(session, function, (own, 0), &mut given)?;
-    let weights = match &preparation {
-        Some(preparation) => {
-            let raw = &preparation.raw;
-            // Number them as if the function prepared its weights itself, so that the same seed draws the same values.
-            Some(taken(session, raw, (raw.params.len(), preparation.first), &mut given)?)
-        }
-        None => None,
+    let inputs = taken(session, function, (own, 0), &mut given);
+    let weights = preparation.as_ref().map(|Preparation { raw, first }| {
+        // Number them as if the function prepared its weights itself, so that the same seed draws the same values.
+        taken(session, raw, (raw.params.len(), *first), &mut given)
+    });
+    let (mut inputs, weights) = match (inputs, weights.transpose()) {
+        (Ok(inputs), Ok(weights)) => (inputs, weights),
+        (Err(failure), Err(other)) => return Err(failure.with(other)),
+        (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => return Err(failure),
     };
     if let Some(unused) = given.unused(args, function) {
         return Err(Failure::usage(unused));

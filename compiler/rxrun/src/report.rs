@@ -2,7 +2,7 @@
 //! to standard output.
 
 use crate::args::{Args, Emit, Format};
-use crate::failure::Failure;
+use crate::failure::{Failure, Missing};
 use crate::table::Table;
 use clap::ValueEnum;
 use rx_base::{Code, Diagnostic, Span, counted};
@@ -359,8 +359,11 @@ impl Report {
             (Failure::Program(diagnostics), None) => {
                 diagnostics.iter().for_each(|diagnostic| self.line(&diagnostic.message));
             }
-            (Failure::Run(message, span), source) => self.at(Code::RunFailed, message, *span, source.as_ref()),
-            (Failure::Input(message, span), source) => self.at(Code::BadInput, message, *span, source.as_ref()),
+            (Failure::Run(message, span), source) => self.at(Code::RunFailed, message, (*span, source.as_ref()), None),
+            (Failure::Input(message, span), source) => self.at(Code::BadInput, message, (*span, source.as_ref()), None),
+            (Failure::Missing(message, span, missing), source) => {
+                self.at(Code::BadInput, message, (*span, source.as_ref()), Some(missing));
+            }
             (Failure::Usage(message), _) => match self.format {
                 Format::Text => self.line(&format!("rxrun: {message}")),
                 Format::Json => self.object("usage", json!({ "message": message })),
@@ -373,11 +376,23 @@ impl Report {
         failure.status()
     }
 
-    /// Reports an error at a position: `file:line:column: error: …` with the source line.
-    fn at(&mut self, code: Code, message: &str, span: Option<Span>, source: Option<&Source<'_>>) {
+    /// Reports an error at a position: `file:line:column: error: …` with the source line. JSON lists the `missing`
+    /// values, if there are any.
+    fn at(
+        &mut self,
+        code: Code,
+        message: &str,
+        (span, source): (Option<Span>, Option<&Source<'_>>),
+        missing: Option<&Missing>,
+    ) {
         match self.format {
             Format::Json => {
-                let mut fields = json!({ "message": message });
+                let mut fields = match missing {
+                    Some(Missing { dims, inputs }) => {
+                        json!({ "message": message, "missing": { "dims": dims, "inputs": inputs } })
+                    }
+                    None => json!({ "message": message }),
+                };
                 insert_place(&mut fields, span, source);
                 self.object(code.slug(), fields);
             }

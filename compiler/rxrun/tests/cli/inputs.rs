@@ -194,6 +194,30 @@ fn missing_dims_are_named_at_once() {
 }
 
 #[test]
+fn missing_dims_and_inputs_are_one_event() {
+    let folder = Folder::new();
+    let head = "@R.function\ndef main(x: R.Tensor((\"n\", \"m\"), \"float32\"), s: R.Shape(ndim=2), t: R.Tuple(R.Tensor((\"n\",), \"float32\"), R.Tensor(dtype=\"float32\", ndim=1))):\n";
+    for name in ["f.rx", "f.py"] {
+        let imports = "from tvm.script import relax as R\n\n";
+        folder.write(name, &format!("{imports}{head}    return x\n"));
+        let missing = |args: &[&str]| {
+            let run = folder.run(&[&[name, "--format", "json"], args].concat());
+            let events = run.stdout();
+            let last = events.lines().last().expect("an event").to_owned();
+            serde_json::from_str::<serde_json::Value>(&last).expect("an object")["missing"].clone()
+        };
+        assert_eq!(missing(&[]), serde_json::json!({"dims": ["n", "m"], "inputs": ["s", "t.1"]}));
+        let dims = ["--dim", "n=2", "--dim", "m=3"];
+        assert_eq!(missing(&dims), serde_json::json!({"dims": [], "inputs": ["s", "t.1"]}));
+        npy::write_file(&folder.path("s.npy"), &ints(&[2, 3])).expect("written");
+        let given = [&dims[..], &["--input", "s=s.npy"]].concat();
+        assert_eq!(missing(&given), serde_json::json!({"dims": [], "inputs": ["t.1"]}));
+        // An array that does not fit is an error about it alone.
+        assert!(missing(&[&given[..], &["--input", "t.0=s.npy"]].concat()).is_null());
+    }
+}
+
+#[test]
 fn parameters_of_every_kind_are_given_as_arrays() {
     let folder = Folder::new();
     folder.write(
