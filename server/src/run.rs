@@ -3,7 +3,7 @@
 //!
 //! The child is `rxrun`, so a crash, a hang or exhausted memory affects the child only, not the server. The server
 //! itself computes the stages that need no foreign code ([`built`]). The [`registry`] belongs to the main loop and
-//! tracks the children; [`child`] starts, follows and ends one process; [`transcript`] parses its output and
+//! tracks the children; [`child`] starts, follows and ends one process; [`transcript`] parses its output, [`wording`] formats it, and
 //! [`observed`] collects values and kernel times from it. Only [`crate::event::Event::Run`] and
 //! [`crate::event::Event::Stage`] start a child: opening or checking a document does not.
 
@@ -14,6 +14,7 @@ pub mod observed;
 pub mod registry;
 pub mod stage;
 pub mod transcript;
+pub mod wording;
 
 use crate::lsp::{ProgressToken, Uri};
 use serde_json::Value;
@@ -77,6 +78,8 @@ pub struct Outcome {
     /// The labels of the modules to choose from, if `rxrun` could not choose one. They are values for `module` of
     /// [`Order`].
     pub modules: Vec<String>,
+    /// The values that the user has to give, if the run lacks some.
+    pub missing: Missing,
     /// The `emitted` event of `rxrun`, if a stage was requested.
     pub emitted: Option<Value>,
     /// The `output` events of `rxrun` (`docs/json.md`).
@@ -87,6 +90,15 @@ pub struct Outcome {
     pub kernels: Vec<Value>,
     /// The end of the child's standard error.
     pub log: String,
+}
+
+/// The values that a run lacks: `rxrun` can neither read nor draw them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Symbolic dims, as `--dim` takes them.
+    pub dims: Vec<String>,
+    /// Parameters and fields of parameters, as `--input` takes them.
+    pub inputs: Vec<String>,
 }
 
 impl Outcome {

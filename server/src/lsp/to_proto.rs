@@ -233,6 +233,7 @@ pub fn run_result(outcome: &Outcome) -> proto::LSPAny {
         "cancelled": outcome.cancelled,
         "message": outcome.message,
         "modules": outcome.modules,
+        "missing": { "dims": outcome.missing.dims, "inputs": outcome.missing.inputs },
         "seconds": outcome.seconds,
         "outputs": outcome.outputs,
         "values": outcome.values,

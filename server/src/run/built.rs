@@ -5,7 +5,7 @@
 
 use super::child::file_name;
 use super::stage::{MAX_TEXT, Order, Part, PassOutput, Shown, Stage, function_at};
-use super::transcript::{too_long, with_more, words};
+use super::wording::{too_long, with_more, words};
 use crate::event::{Event, NotLowered};
 use crate::lsp::from_proto;
 use crate::reads::{Ask, Failure, Subject};

@@ -1,10 +1,11 @@
 //! Parses the output of a child and derives the outcome of the run from it. The output is not trusted: lines that are
 //! not events are treated as noise.
 
-use super::Outcome;
-use super::child::{Ended, Stop, file_name};
+use super::child::{Ended, Stop};
 use super::observed::Observed;
 use super::stage::Stage;
+use super::wording::{described, median, placed, shown, too_long, with_more, words};
+use super::{Missing, Outcome};
 use serde_json::Value;
 use std::ops::Range;
 use std::process::ExitStatus;
@@ -15,8 +16,11 @@ const MAX_OUTPUTS: usize = 256;
 /// The maximal number of outputs that are named in the message.
 const SHOWN: usize = 3;
 
-/// The maximal length of foreign text in a message, in characters.
-const MAX_WORDS: usize = 400;
+/// The exit status of a child that rejects its command line.
+const USAGE: i32 = 2;
+
+/// The end of a message about wrong arguments.
+const ARGUMENTS: &str = "(arguments of rxrun: setting rx.run.arguments)";
 
 /// A progress step of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +54,8 @@ pub struct Transcript {
     failure: Option<String>,
     /// The labels of the modules to choose from.
     modules: Vec<String>,
+    /// The values that the user has to give.
+    missing: Missing,
     /// The first error in the program, and the number of errors.
     mistake: Option<String>,
     mistakes: usize,
@@ -173,15 +179,15 @@ impl Transcript {
             }
             Some("bad-input") => {
                 let why = placed(&event, "message");
-                let message = format!("was not run: {why} (arguments of rxrun: setting rx.run.arguments)");
-                self.failure.get_or_insert(message);
+                self.failure.get_or_insert_with(|| format!("was not run: {why} {ARGUMENTS}"));
+                let missing = |field: &str| names(event.get("missing").and_then(|missing| missing.get(field)));
+                self.missing = Missing { dims: missing("dims"), inputs: missing("inputs") };
             }
             Some("usage") => {
                 // An output file that cannot be written is only detected after the function has returned.
                 let how = if self.seconds.is_some() { "failed" } else { self.undone() };
                 self.failure.get_or_insert_with(|| format!("{how}: {}", placed(&event, "message")));
-                let modules = event.get("modules").and_then(Value::as_array).into_iter().flatten();
-                self.modules = modules.filter_map(Value::as_str).take(MAX_OUTPUTS).map(words).collect();
+                self.modules = names(event.get("modules"));
             }
             Some("run-failed") => {
                 self.failure.get_or_insert_with(|| format!("failed: {}", placed(&event, "message")));
@@ -233,7 +239,10 @@ impl Transcript {
                 None if is_older(&outcome.log) => format!(
                     "{label} was not run: this rxrun is older than rx-lsp and does not report values: update it, or set rx.run.values to false"
                 ),
-                None => format!("{label} {}: {}", self.broken(), self.crash(*status, &outcome.log)),
+                None => match rejected(*status, &outcome.log) {
+                    Some(why) => format!("{label} {}: {why} {ARGUMENTS}", self.undone()),
+                    None => format!("{label} {}: {}", self.broken(), self.crash(*status, &outcome.log)),
+                },
             },
         };
         self.filled(outcome)
@@ -263,6 +272,7 @@ impl Transcript {
         outcome.outputs = self.outputs;
         outcome.emitted = self.emitted;
         outcome.modules = self.modules;
+        outcome.missing = self.missing;
         outcome
     }
 
@@ -336,6 +346,21 @@ fn is_older(log: &str) -> bool {
     ["--values", "--profile"].iter().any(|option| log.contains(&format!("unexpected argument '{option}'")))
 }
 
+/// Returns the reason why the child rejected its command line: the first line of the error, without the usage below it.
+/// A line that ends in a colon continues in the next one. `None` if it was not rejected.
+fn rejected(status: ExitStatus, log: &str) -> Option<String> {
+    let mut lines = log.lines().skip_while(|line| !line.starts_with("error: ")).map(str::trim);
+    let first = lines.next().filter(|_| status.code() == Some(USAGE))?.strip_prefix("error: ")?;
+    let more = lines.next().filter(|_| first.ends_with(':'));
+    Some(words(&more.map_or_else(|| first.to_owned(), |more| format!("{first} {more}"))))
+}
+
+/// Returns the names in an array of strings.
+fn names(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).take(MAX_OUTPUTS).map(words).collect()
+}
+
 /// Returns the completed amount of an event, and the total if it is known.
 fn counts(event: &Value) -> Option<(u64, Option<u64>)> {
     let count = |field| event.get(field).and_then(Value::as_u64);
@@ -362,90 +387,11 @@ fn killed(_status: ExitStatus) -> bool {
     false
 }
 
-/// Returns the text of an event, preceded by its place: `net.rx:17: …`.
-fn placed(event: &Value, field: &str) -> String {
-    let text = words(event.get(field).and_then(Value::as_str).unwrap_or("unknown reason"));
-    let file = event.get("file").and_then(Value::as_str).map(|file| words(&file_name(file)));
-    match (file, event.get("line").and_then(Value::as_u64)) {
-        (Some(file), Some(line)) => format!("{file}:{line}: {text}"),
-        _ => text,
-    }
-}
-
-/// Describes an output: `out0 float32 (1, 10), min -1.5, mean 0.1, max 2.5`.
-fn described(output: &Value) -> String {
-    let text = |field| words(output.get(field).and_then(Value::as_str).unwrap_or("?"));
-    let dims: Vec<String> =
-        output.get("shape").and_then(Value::as_array).into_iter().flatten().take(16).map(Value::to_string).collect();
-    let comma = if dims.len() == 1 { "," } else { "" };
-    let mut line = format!("{} {} ({}{comma})", text("name"), text("dtype"), dims.join(", "));
-    for field in ["min", "mean", "max"] {
-        // JSON has neither NaN nor infinity; both are written as null.
-        let value = output.get(field).and_then(Value::as_f64).map_or_else(|| "not finite".to_owned(), significant);
-        line.push_str(&format!(", {field} {value}"));
-    }
-    match output.get("nan").and_then(Value::as_u64) {
-        None | Some(0) => line,
-        Some(count) => format!("{line}, {count} NaN"),
-    }
-}
-
-/// Formats a value with about five significant digits.
-fn significant(value: f64) -> String {
-    let size = value.abs();
-    match value {
-        _ if value == value.trunc() && size < 1e9 => format!("{value}"),
-        _ if (1e-3..1e6).contains(&size) => format!("{value:.4}"),
-        _ => format!("{value:.4e}"),
-    }
-}
-
-/// Returns the median of an array of numbers.
-fn median(times: Option<&Value>) -> Option<f64> {
-    let mut times: Vec<f64> = times?.as_array()?.iter().filter_map(Value::as_f64).collect();
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied()
-}
-
-/// Formats a duration: `3.1 ms`, `0.84 s`.
-fn shown(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
-        seconds if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
-        seconds => format!("{seconds:.2} s"),
-    }
-}
-
-/// Returns the first of several errors, followed by the number of the others. For example, three errors yield
-/// `first (and 2 more errors)`.
-pub fn with_more(first: &str, count: usize) -> String {
-    match count {
-        0 | 1 => first.to_owned(),
-        2 => format!("{first} (and 1 more error)"),
-        count => format!("{first} (and {} more errors)", count - 1),
-    }
-}
-
-/// Returns the message for a text that is longer than `most` bytes.
-pub fn too_long(most: u64) -> String {
-    format!("cannot be shown: its text is longer than {} MiB", most >> 20)
-}
-
-/// Truncates foreign text and replaces its control characters by spaces.
-pub fn words(text: &str) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    let mut cut: String = text.chars().take(MAX_WORDS).map(clean).collect();
-    if cut.len() < text.len() {
-        cut.push('…');
-    }
-    cut
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use super::{Step, Transcript};
-    use crate::run::Outcome;
     use crate::run::child::{Ended, Stop};
+    use crate::run::{Missing, Outcome};
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
     use std::time::Duration;
@@ -483,6 +429,29 @@ mod tests {
         let outcome = ended(&[line], 512, "");
         assert_eq!((outcome.ok, &*outcome.message), (false, "`main` was not run: several modules"));
         assert_eq!(outcome.modules, ["A", "B"]);
+    }
+
+    #[test]
+    fn missing_values_are_kept() {
+        let line = r#"{"event":"bad-input","message":"unknown","missing":{"dims":["n",1],"inputs":["t.0"]}}"#;
+        let missing = ended(&[line], 512, "").missing;
+        assert_eq!((&missing.dims[..], &missing.inputs[..]), (&["n".to_owned()][..], &["t.0".to_owned()][..]));
+        let line = r#"{"event":"bad-input","message":"does not fit"}"#;
+        assert_eq!(ended(&[line], 512, "").missing, Missing::default());
+    }
+
+    #[test]
+    fn rejected_argument_message_is_the_first_line() {
+        let usage = "\n\nUsage: rxrun [OPTIONS] <FILE>\n\nFor more information, try '--help'.\n";
+        let message = |error: &str, status| ended(&[], status * 256, &format!("error: {error}{usage}")).message;
+        assert_eq!(
+            message("unexpected argument '--sed' found\n\n  tip: a similar argument exists: '--seed'", 2),
+            "`main` was not run: unexpected argument '--sed' found (arguments of rxrun: setting rx.run.arguments)"
+        );
+        let required = message("the following required arguments were not provided:\n  --weights <FILE>", 2);
+        assert!(required.contains("not run: the following required arguments were not provided: --weights <FILE> ("));
+        // Another exit status is not about the command line.
+        assert!(message("no memory", 3).starts_with("`main` failed: rxrun exited early"));
     }
 
     #[test]
