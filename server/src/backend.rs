@@ -9,7 +9,7 @@ use crate::lsp::{Uri, actions, completions, edits, from_proto, hints, lenses, no
 use crate::parent;
 use crate::pull::Pull;
 use crate::reads::{Failure, Read, Subject};
-use crate::run::stage;
+use crate::run::{self, stage};
 use rx_base::Span;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -281,6 +281,11 @@ impl LanguageServer for Backend {
             let (answer, edit) = self.read(command.uri().clone(), ask).await?;
             edit.into_iter().for_each(|edit| self.send(Event::ApplyEdit(edit)));
             return Ok(Some(answer));
+        }
+        if params.command == run::STOP {
+            let uri = from_proto::stopped(params.arguments).map_err(|why| error(ErrorCode::InvalidParams, why))?;
+            self.send(Event::StopRun(uri));
+            return Ok(None);
         }
         if params.command == stage::COMMAND {
             let (reply, receiver) = oneshot::channel();

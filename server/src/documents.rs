@@ -235,6 +235,7 @@ impl Documents {
         let asked = |(uri, open): (&Uri, &Open)| match open.text {
             Text::Known(file) => Some(Asked {
                 uri: uri.clone(),
+                owner: self.owner(uri).clone(),
                 file,
                 cell: self.cell(uri),
                 sent: Arc::clone(&open.sent),

@@ -104,6 +104,8 @@ pub enum Event {
     ApplyEdit(WorkspaceEdit),
     /// The client cancelled the progress with this token.
     CancelProgress(ProgressToken),
+    /// The run of this document is to be stopped; `None` for the runs of all documents.
+    StopRun(Option<Uri>),
     /// All runs are to be cancelled, because the session is ending.
     CancelRuns,
     /// The last event: the main loop ends.

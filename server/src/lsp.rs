@@ -40,6 +40,8 @@ pub struct Profile {
     pub pulls: bool,
     /// Whether the client supports `workspace/diagnostic/refresh`.
     pub refreshes: bool,
+    /// Whether the client supports `workspace/codeLens/refresh`.
+    pub refreshes_lenses: bool,
     /// Whether the client supports `workspace/configuration`.
     pub settings: bool,
     /// Whether the client supports dynamic registration for `workspace/didChangeConfiguration`.
@@ -122,6 +124,7 @@ impl Default for Profile {
             data: false,
             pulls: false,
             refreshes: false,
+            refreshes_lenses: false,
             settings: false,
             tells_settings: false,
             unnecessary: false,

@@ -13,7 +13,7 @@ use crate::pull::{Pull, Report};
 use crate::reads::{Job, Lane, Queue};
 use crate::run::child::file_name;
 use crate::run::registry::{Program, Runs};
-use crate::run::{Order, Outcome, stage};
+use crate::run::{InProgress, Order, Outcome, stage};
 use rx_db::FileKind;
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
@@ -47,6 +47,8 @@ pub struct MainLoop {
     preferences: Preferences,
     documents: Documents,
     runs: Runs,
+    /// The runs for which the client last requested lenses.
+    in_progress: Vec<InProgress>,
     /// The queue of reads that take milliseconds.
     short: Queue,
     /// The queue of reads that may take seconds.
@@ -77,6 +79,7 @@ impl MainLoop {
             preferences: Preferences::default(),
             documents: Documents::default(),
             runs,
+            in_progress: Vec::new(),
             short,
             long,
             changes: None,
@@ -100,6 +103,7 @@ impl MainLoop {
                 }
             }
             self.make_changes();
+            self.show_runs();
             if running && self.are_overtaken() {
                 continue;
             }
@@ -159,6 +163,7 @@ impl MainLoop {
                 self.checked(&uri);
                 self.touched.retain(|touched| *touched != uri);
                 self.last = self.last.take().filter(|last| *last != uri);
+                self.runs.cancel_run(Some(&uri));
                 if self.documents.close(&uri) {
                     self.unpublish(vec![uri]);
                 }
@@ -179,6 +184,7 @@ impl MainLoop {
             Event::CloseNotebook { uri } => {
                 self.touched.retain(|touched| self.documents.owner(touched) != &uri);
                 self.last = self.last.take().filter(|last| *last != uri);
+                self.runs.cancel_run(Some(&uri));
                 let cells = self.documents.close_notebook(&uri);
                 self.unpublish(cells);
             }
@@ -196,6 +202,7 @@ impl MainLoop {
             Event::ApplyEdit(_) => self.outbox.complain("this editor cannot apply edits for a command"),
             Event::RunEnded(id) => self.runs.ended(id),
             Event::CancelProgress(token) => self.runs.cancel(&token),
+            Event::StopRun(uri) => self.runs.cancel_run(uri.as_ref().map(|uri| self.documents.owner(uri))),
             Event::CancelRuns => self.runs.cancel_all(),
             Event::Stop => return false,
         }
@@ -272,6 +279,15 @@ impl MainLoop {
         Program { uri: self.documents.owner(uri).clone(), text, kind, encoding, cell }
     }
 
+    /// Asks the client to request the lenses again if runs have started or ended.
+    fn show_runs(&mut self) {
+        let in_progress = self.runs.in_progress();
+        if in_progress != self.in_progress {
+            self.in_progress = in_progress;
+            self.outbox.refresh_lenses(&self.profile);
+        }
+    }
+
     fn refuse(&self, order: Order, why: &str) {
         let message = format!("nothing was run: {why}");
         self.outbox.complain(&message);
@@ -302,7 +318,8 @@ impl MainLoop {
                     continue;
                 };
                 let (profile, preferences) = (self.profile, self.preferences);
-                queue.give(Job { read, snapshot, documents, profile, preferences });
+                let in_progress = self.in_progress.clone();
+                queue.give(Job { read, snapshot, documents, profile, preferences, in_progress });
             }
         }
     }

@@ -73,6 +73,15 @@ impl Outbox {
         }
     }
 
+    /// Asks the client to request the lenses of every document again (`workspace/codeLens/refresh`).
+    pub fn refresh_lenses(&self, profile: &Profile) {
+        if profile.refreshes_lenses {
+            let client = self.client.clone();
+            // The response does not matter.
+            self.runtime.spawn(async move { client.code_lens_refresh().await });
+        }
+    }
+
     /// Shows a progress with this title until the guard is dropped. Only for clients with the `window.workDoneProgress`
     /// capability.
     pub fn progress(&mut self, title: String) -> Progress {

@@ -6,6 +6,7 @@ use crate::lsp::semantic::Sent;
 use crate::lsp::{self, Point, Preferences, Profile, Uri, to_proto};
 use crate::notebooks::AskedCell;
 use crate::projects::Said;
+use crate::run::InProgress;
 use rx_base::{Diagnostic, Span};
 use rx_db::{FileId, FileView, Snapshot};
 use std::collections::VecDeque;
@@ -225,6 +226,8 @@ pub struct Subject<'a> {
     pub said: &'a Said,
     /// The semantic tokens that the client has, for the next delta.
     pub sent: &'a Mutex<Option<Sent>>,
+    /// The run of the document, if one is in progress.
+    pub in_progress: Option<&'a InProgress>,
 }
 
 impl Subject<'_> {
@@ -294,6 +297,8 @@ impl Subject<'_> {
 pub struct Asked {
     /// The document's URI.
     pub uri: Uri,
+    /// The URI of the notebook if the document is a cell; otherwise that of the document.
+    pub owner: Uri,
     /// Its id in the database.
     pub file: FileId,
     /// The cell, if the document is one of a notebook.
@@ -320,6 +325,8 @@ pub struct Job {
     pub profile: Profile,
     /// The user's settings for display.
     pub preferences: Preferences,
+    /// The runs in progress, of all documents.
+    pub in_progress: Vec<InProgress>,
 }
 
 /// Starts the workers of a lane. They end when the returned queue is dropped. Each job ends with one
@@ -352,18 +359,20 @@ fn work(inbox: &Mutex<Receiver<Job>>, events: &Sender<Event>) {
 
 /// Runs one read. The snapshot is dropped before this returns, so that edits do not wait for it.
 fn run(job: Job) -> Event {
-    let Job { mut read, snapshot, documents, profile, preferences } = job;
+    let Job { mut read, snapshot, documents, profile, preferences, in_progress } = job;
     let lane = read.lane;
     let _span = tracing::debug_span!("read", uri = read.uri.as_ref().map(|uri| uri.as_str())).entered();
     let find = || {
         snapshot.catch(|snapshot| {
             read.question.begin();
-            for Asked { uri, file, cell, sent, version, text_number, said } in &documents {
+            for Asked { uri, owner, file, cell, sent, version, text_number, said } in &documents {
                 if let Some(view) = snapshot.view(*file) {
                     let (profile, preferences) = (&profile, &preferences);
                     let (version, text_number) = (*version, *text_number);
                     let cell = cell.as_ref();
-                    let subject = Subject { view, uri, cell, profile, preferences, version, text_number, said, sent };
+                    let in_progress = in_progress.iter().find(|run| run.uri == *owner);
+                    let subject =
+                        Subject { view, uri, cell, profile, preferences, version, text_number, said, sent, in_progress };
                     read.question.find(&subject);
                 }
             }

@@ -3,8 +3,8 @@
 //!
 //! The child is `rxrun`, so a crash, a hang or exhausted memory affects the child only, not the server. The server
 //! itself computes the stages that need no foreign code ([`built`]). The [`registry`] belongs to the main loop and
-//! tracks the children; [`child`] starts, follows and ends one process; [`transcript`] parses its output, [`wording`] formats it, and
-//! [`observed`] collects values and kernel times from it. Only [`crate::event::Event::Run`] and
+//! tracks the children; [`child`] starts, follows and ends one process; [`transcript`] parses its output, [`wording`]
+//! formats it, and [`observed`] collects values and kernel times from it. Only [`crate::event::Event::Run`] and
 //! [`crate::event::Event::Stage`] start a child: opening or checking a document does not.
 
 pub mod built;
@@ -24,6 +24,20 @@ use tokio::sync::oneshot;
 
 /// The command that runs a function.
 pub const COMMAND: &str = "rx.run";
+
+/// The command that stops the run of a document.
+pub const STOP: &str = "rx.stop";
+
+/// A run in progress, for the lens that stops it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InProgress {
+    /// The document.
+    pub uri: Uri,
+    /// The function, if the request named it.
+    pub function: Option<String>,
+    /// The label of the function's module, if the request named it.
+    pub module: Option<String>,
+}
 
 /// A request to run a function.
 #[derive(Debug)]

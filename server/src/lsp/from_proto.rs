@@ -38,6 +38,7 @@ pub fn profile(capabilities: &ClientCapabilities) -> Profile {
         markdown: formats.is_some_and(|formats| formats.contains(&MarkupKind::Markdown)),
         pulls: document.is_some_and(|document| document.diagnostic.is_some()),
         refreshes: says(workspace.and_then(|it| it.diagnostics.as_ref()?.refresh_support)),
+        refreshes_lenses: says(workspace.and_then(|it| it.code_lens.as_ref()?.refresh_support)),
         settings: says(workspace.and_then(|it| it.configuration)),
         tells_settings: says(workspace.and_then(|it| it.did_change_configuration.as_ref()?.dynamic_registration)),
         watches: says(watched.and_then(|watched| watched.dynamic_registration)),
@@ -191,6 +192,18 @@ pub fn stage_order(
     let stage = next().as_str().and_then(stage::Stage::of_word);
     let stage = stage.ok_or("rx.stage: the third argument is \"passes\", \"tir\", \"cuda\", \"ptx\" or \"cpu\"")?;
     Ok(stage::Order { uri, at, stage, reply })
+}
+
+/// Parses the arguments of the command that stops runs: a document, or nothing for all documents.
+///
+/// # Errors
+/// The invalid argument: a sentence for the client's log.
+pub fn stopped(arguments: Vec<Value>) -> Result<Option<Uri>, &'static str> {
+    match arguments.into_iter().next().unwrap_or_default() {
+        Value::Null => Ok(None),
+        Value::String(uri) => uri.parse::<Uri>().map(Some).map_err(|_| "rx.stop: the first argument is not a URI"),
+        _ => Err("rx.stop: the first argument is the URI of a document"),
+    }
 }
 
 /// Parses `workspace/executeCommand` with the arguments `[uri, function, arguments, module]`. Trailing arguments may be

@@ -1,8 +1,8 @@
-//! Code lenses: one that runs a function and one that shows its cost.
+//! Code lenses: one that runs a function or stops its run, and one that shows its cost.
 
 use super::Uri;
 use crate::reads::Subject;
-use crate::run::COMMAND;
+use crate::run::{COMMAND, STOP};
 use rx_db::{FunctionKind, FunctionRow, ModuleRow};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -25,13 +25,41 @@ pub struct Late {
 }
 
 /// Returns the lenses of a document: the cost over each function, and "Run" over each function that can be called from
-/// outside. If a module defines a name several times, only the last definition has lenses, as in Python.
+/// outside, or "Stop" while it runs. If a module defines a name several times, only the last definition has lenses, as
+/// in Python.
 pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::CodeLens> {
     let mut names = HashSet::new();
     let last: Vec<&FunctionRow> = functions.iter().rev().filter(|row| names.insert((row.module, row.name))).collect();
     let modules = subject.view.workspace().modules(subject.view.file());
-    let lenses = |row| [run_lens(subject, row, &modules), Some(cost_lens(subject, row))];
-    last.into_iter().rev().filter(|row| subject.holds(row.span)).flat_map(lenses).flatten().collect()
+    let last: Vec<&FunctionRow> = last.into_iter().rev().collect();
+    let running = running(subject, &last, &modules);
+    let lenses = |row: &FunctionRow| {
+        let run = match running == Some(row) {
+            true => Some(stop_lens(subject, row)),
+            false => run_lens(subject, row, &modules),
+        };
+        [run, Some(cost_lens(subject, row))]
+    };
+    last.into_iter().filter(|row| subject.holds(row.span)).flat_map(lenses).flatten().collect()
+}
+
+/// Returns the function that the document's run executes: the requested one; without a name `main`, otherwise the first
+/// that can be run.
+fn running<'r>(subject: &Subject<'_>, rows: &[&'r FunctionRow], modules: &[ModuleRow]) -> Option<&'r FunctionRow> {
+    let run = subject.in_progress?;
+    let is_in = |row: &FunctionRow, label: &str| modules.iter().any(|it| it.module == row.module && it.label == label);
+    let fits = |row: &FunctionRow| can_run(row) && run.module.as_deref().is_none_or(|label| is_in(row, label));
+    let rows: Vec<&FunctionRow> = rows.iter().copied().filter(|row| fits(row)).collect();
+    let named = |name: &str| rows.iter().copied().find(|row| row.name.as_str() == name);
+    match &run.function {
+        Some(name) => named(name),
+        None => named("main").or_else(|| rows.first().copied()),
+    }
+}
+
+/// Whether a function can be called from outside.
+fn can_run(row: &FunctionRow) -> bool {
+    row.kind == FunctionKind::Relax && !row.private
 }
 
 /// Returns the arguments of [`COMMAND`] that run a function. They name the module only if the file has several: for
@@ -51,8 +79,7 @@ pub fn run_arguments(
 }
 
 fn run_lens(subject: &Subject<'_>, row: &FunctionRow, modules: &[ModuleRow]) -> Option<proto::CodeLens> {
-    let can_run = row.kind == FunctionKind::Relax && !row.private;
-    can_run.then(|| proto::CodeLens {
+    can_run(row).then(|| proto::CodeLens {
         range: subject.range(row.span),
         command: Some(proto::Command {
             title: format!("▶ Run `{}`", row.name),
@@ -61,6 +88,18 @@ fn run_lens(subject: &Subject<'_>, row: &FunctionRow, modules: &[ModuleRow]) -> 
         }),
         data: None,
     })
+}
+
+fn stop_lens(subject: &Subject<'_>, row: &FunctionRow) -> proto::CodeLens {
+    proto::CodeLens {
+        range: subject.range(row.span),
+        command: Some(proto::Command {
+            title: format!("■ Stop `{}`", row.name),
+            command: STOP.to_owned(),
+            arguments: Some(vec![json!(subject.uri.as_str())]),
+        }),
+        data: None,
+    }
 }
 
 fn cost_lens(subject: &Subject<'_>, row: &FunctionRow) -> proto::CodeLens {

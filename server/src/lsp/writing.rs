@@ -3,7 +3,7 @@
 
 use super::{PARAMETER_HINTS, Profile, Writing, actions};
 use crate::commands;
-use crate::run::{COMMAND, stage};
+use crate::run::{COMMAND, STOP, stage};
 use tower_lsp::ls_types::{self as proto, ClientCapabilities, MarkupKind};
 
 /// Extracts the client's capabilities for these requests.
@@ -90,9 +90,17 @@ pub fn offer(capabilities: &mut proto::ServerCapabilities, profile: &Profile) {
     });
     capabilities.code_lens_provider = Some(proto::CodeLensOptions { resolve_provider: Some(true) });
     capabilities.execute_command_provider = Some(proto::ExecuteCommandOptions {
-        commands: [COMMAND, stage::COMMAND, commands::WHY, commands::ANNOTATE, commands::GRAPH, commands::SYNTAX_TREE]
-            .map(str::to_owned)
-            .to_vec(),
+        commands: [
+            COMMAND,
+            STOP,
+            stage::COMMAND,
+            commands::WHY,
+            commands::ANNOTATE,
+            commands::GRAPH,
+            commands::SYNTAX_TREE,
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         work_done_progress_options: proto::WorkDoneProgressOptions { work_done_progress: Some(true) },
     });
 }

@@ -4,7 +4,7 @@
 use super::built::{Build, Options};
 use super::child::{self, Call, Stop};
 use super::stage::{self, Stage, Subject};
-use super::{Order, Outcome, Settings};
+use super::{InProgress, Order, Outcome, Settings};
 use crate::event::Event;
 use crate::lsp::progress::RunView;
 use crate::lsp::{ProgressToken, Uri, from_proto};
@@ -40,7 +40,8 @@ pub struct Runs {
 struct Running {
     id: u64,
     kind: Kind,
-    uri: Uri,
+    /// The document, and the function that was requested.
+    subject: InProgress,
     /// The token of its progress; `None` if no progress is shown.
     token: Option<ProgressToken>,
     stop: oneshot::Sender<Stop>,
@@ -87,14 +88,14 @@ impl Runs {
         let Order { function, module, token, mut reply, arguments, .. } = order;
         let asked_for = token.is_some();
         let token = token.unwrap_or_else(|| ProgressToken::String(format!("rx/run/{id}")));
-        let uri = program.uri.clone();
+        let subject = InProgress { uri: program.uri.clone(), function: function.clone(), module: module.clone() };
         let call = self.call(program, (function, module), arguments, None);
         let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         if asked_for || may_create {
             view = view.with_progress(token.clone(), asked_for);
         }
         let (stop, stopped) = oneshot::channel();
-        self.running.push(Running { id, kind: Kind::Run, uri, token: Some(token), stop });
+        self.running.push(Running { id, kind: Kind::Run, subject, token: Some(token), stop });
         let (events, turns) = (self.events.clone(), Arc::clone(&self.run_turns));
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, &turns, stopped, &mut reply).await;
@@ -126,10 +127,12 @@ impl Runs {
         let stage::Order { uri, stage, mut reply, .. } = order;
         let id = self.next(Kind::Stage, &uri);
         let module = subject.module.clone().filter(|_| !subject.alone);
-        let call = self.call(program, (Some(subject.function.clone()), module), Vec::new(), Some(stage));
+        let function = Some(subject.function.clone());
+        let shown = InProgress { uri, function: function.clone(), module: module.clone() };
+        let call = self.call(program, (function, module), Vec::new(), Some(stage));
         let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         let (stop, stopped) = oneshot::channel();
-        self.running.push(Running { id, kind: Kind::Stage, uri, token: None, stop });
+        self.running.push(Running { id, kind: Kind::Stage, subject: shown, token: None, stop });
         let (events, turns) = (self.events.clone(), Arc::clone(&self.stage_turns));
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, &turns, stopped, &mut reply).await;
@@ -142,7 +145,7 @@ impl Runs {
 
     /// Returns an id for a new child, and ends an earlier child of the same kind and document.
     fn next(&mut self, kind: Kind, uri: &Uri) -> u64 {
-        self.stop(Stop::Replaced, |running| running.kind == kind && running.uri == *uri);
+        self.stop(Stop::Replaced, |running| running.kind == kind && running.subject.uri == *uri);
         self.started += 1;
         self.started
     }
@@ -182,6 +185,19 @@ impl Runs {
     /// Ends the run whose progress the client cancelled. A token of another progress is ignored.
     pub fn cancel(&mut self, token: &ProgressToken) {
         self.stop(Stop::Cancelled, |running| running.token.as_ref() == Some(token));
+    }
+
+    /// Ends the run of a document, or the runs of all documents if it is `None`.
+    pub fn cancel_run(&mut self, uri: Option<&Uri>) {
+        self.stop(Stop::Cancelled, |running| {
+            running.kind == Kind::Run && uri.is_none_or(|uri| running.subject.uri == *uri)
+        });
+    }
+
+    /// Returns the runs that are in progress and were not stopped.
+    pub fn in_progress(&self) -> Vec<InProgress> {
+        let runs = self.running.iter().filter(|running| running.kind == Kind::Run);
+        runs.map(|running| running.subject.clone()).collect()
     }
 
     /// Ends all runs.

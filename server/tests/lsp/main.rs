@@ -13,5 +13,6 @@ mod run;
 mod session;
 mod settings;
 mod stage;
+mod stop;
 mod text;
 mod writing;

@@ -74,7 +74,8 @@ pub struct Running {
 }
 
 impl Bench {
-    fn new(behave: &str, capabilities: Value, seconds: f64) -> Bench {
+    /// Starts a server whose mock behaves as `behave`, with a time limit for runs.
+    pub fn new(behave: &str, capabilities: Value, seconds: f64) -> Bench {
         Bench::start(&[], behave, capabilities, seconds)
     }
 
