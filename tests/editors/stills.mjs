@@ -97,8 +97,6 @@ async function run() {
   await page.locator(".codelens-decoration a", { hasText: "Run" }).first().click();
   const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
   await report.locator("table", { hasText: "Kernel" }).waitFor();
-  // Puts the report below the program.
-  await page.keyboard.press("Shift+Alt+0");
   await page.keyboard.press("Control+End");
   await page.locator(".view-line", { hasText: /return\sgv/ }).waitFor();
   await rest(page);

@@ -407,12 +407,12 @@ function lines(page) {
 test(`${CLIENT} values are shown after their bindings after a run, and the report has the times of kernels`, { skip, timeout: 6 * WAIT }, async (t) => {
   const { page } = await start(t, ["two_layers.rx"], NARROW);
   await open(page, "two_layers.rx");
-  await page.setViewportSize({ width: 1600, height: 700 });
+  await page.setViewportSize({ width: 1600, height: 1100 });
   await page.keyboard.press("Control+B");
   await page.locator(".codelens-decoration a", { hasText: "Run `main`" }).click();
   const report = page.frameLocator("iframe.webview").frameLocator("#active-frame");
   const kernel = (name) => report.locator("table", { hasText: "Kernel" }).locator("tbody tr", { hasText: name }).first();
-  const VALUE = /\(4, 10\) float32 {2}min \S+ {2}mean \S+ {2}max /;
+  const VALUE = /min \S+ {2}mean \S+ {2}max .* · \(4, 10\) float32/;
   // Returns the variables whose lines end with a value.
   const valued = async () => (await lines(page)).filter((line) => VALUE.test(line)).map((line) => /\w+/.exec(line)[0]);
   const show = (...variables) => until(page, async () => JSON.stringify(await valued()) === JSON.stringify(variables));

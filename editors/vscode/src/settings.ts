@@ -29,6 +29,13 @@ export function showsReport(): boolean {
   return vscode.workspace.getConfiguration("rx").get<boolean>("run.showReport", true);
 }
 
+export type Placement = "below" | "beside";
+
+// Returns where the report opens: below the program, where the values at the ends of its lines stay visible, or beside it.
+export function reportPlacement(): Placement {
+  return vscode.workspace.getConfiguration("rx").get<string>("run.reportPlacement") === "beside" ? "beside" : "below";
+}
+
 export function pythonEnabled(): boolean {
   return vscode.workspace.getConfiguration("rx").get<boolean>("python.enabled", true);
 }

@@ -76,10 +76,10 @@ test("changes of several lines are applied in the editor's order", () => {
 });
 
 test("the text after a line is brief", () => {
-  assert.equal(brief(value("lv", 2)), "(1, 64, 56, 56) float32  min -1.23  mean 0.03  max 4.1  · 800 µs");
+  assert.equal(brief(value("lv", 2)), "min -1.23  mean 0.03  max 4.1  · 800 µs  · (1, 64, 56, 56) float32");
   const broken = { ...value("lv", 2), min: null, mean: null, max: null, nan: 7, seconds: null };
-  assert.equal(brief(broken), "(1, 64, 56, 56) float32  7 NaN");
-  assert.equal(brief({ ...broken, dtype: "int64", shape: [], min: 3e9, mean: 3e9, max: 3e9, nan: 0 }), "() int64  min 3.00e+9  mean 3.00e+9  max 3.00e+9");
+  assert.equal(brief(broken), "7 NaN  · (1, 64, 56, 56) float32");
+  assert.equal(brief({ ...broken, dtype: "int64", shape: [], min: 3e9, mean: 3e9, max: 3e9, nan: 0 }), "min 3.00e+9  mean 3.00e+9  max 3.00e+9  · () int64");
 });
 
 test("a value that is not a tensor is shown as its text", () => {

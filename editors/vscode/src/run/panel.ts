@@ -1,30 +1,40 @@
-// The panel beside the program that shows the report of a run. There is only one.
+// The panel with the report of a run. There is only one.
 
 import * as vscode from "vscode";
+import { rowBelow } from "../below";
+import { reportPlacement } from "../settings";
+import { Turns } from "../turns";
 import { page, STATEMENT, type Report } from "./report";
 
 const COMMANDS = ["rx.runAgain", "rx.runWithArguments", "rx.chooseInputs", "rx.saveOutputs", STATEMENT];
 
+// The part of the height for a report below the program.
+const SHARE = 0.4;
+
 export class Panel implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
+  // Reports are shown one after the other, so that two do not open two panels.
+  private readonly turns = new Turns();
 
   constructor(private readonly extension: vscode.Uri) {}
 
-  show(report: Report): void {
-    const media = vscode.Uri.joinPath(this.extension, "media");
-    this.panel ??= this.open(media);
-    const { webview } = this.panel;
-    this.panel.title = `Run: ${report.title}`;
-    webview.html = page(report, webview.asWebviewUri(vscode.Uri.joinPath(media, "report.css")).toString(), webview.cspSource);
-    this.panel.reveal(undefined, true);
+  show(report: Report): Promise<void> {
+    return this.turns.take(async () => {
+      const media = vscode.Uri.joinPath(this.extension, "media");
+      const panel = this.panel ?? (await this.open(media));
+      panel.title = `Run: ${report.title}`;
+      panel.webview.html = page(report, panel.webview.asWebviewUri(vscode.Uri.joinPath(media, "report.css")).toString(), panel.webview.cspSource);
+      panel.reveal(undefined, true);
+    });
   }
 
   dispose(): void {
     this.panel?.dispose();
   }
 
-  private open(media: vscode.Uri): vscode.WebviewPanel {
-    const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+  private async open(media: vscode.Uri): Promise<vscode.WebviewPanel> {
+    const below = reportPlacement() === "below" ? await rowBelow(SHARE) : undefined;
+    const where = { viewColumn: below ?? vscode.ViewColumn.Beside, preserveFocus: true };
     const panel = vscode.window.createWebviewPanel("rx.report", "Run", where, {
       enableScripts: false,
       enableCommandUris: COMMANDS,
@@ -34,6 +44,7 @@ export class Panel implements vscode.Disposable {
     panel.onDidDispose(() => {
       this.panel = undefined;
     });
+    this.panel = panel;
     return panel;
   }
 }

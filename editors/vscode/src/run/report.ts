@@ -78,15 +78,16 @@ function kernels(all: readonly Kernel[], uri: string): string {
   if (all.length === 0) {
     return "";
   }
-  const head = ["Kernel", "Statements", "Calls", "Time", "Share"].map((name) => `<th scope="col">${name}</th>`);
+  // The times come first, so that long names and lists of statements do not push them out of view.
+  const head = ["Kernel", "Time", "Share", "Calls", "Statements"].map((name) => `<th scope="col">${name}</th>`);
   const total = all.reduce((sum, kernel) => sum + kernel.seconds, 0);
   const row = ({ name, calls, seconds: time, places }: Kernel): string => {
     const lines = places.map((place) => `<a href="${statement(uri, place)}">${place.line + 1}</a>`).join(", ");
     const [first] = places;
     const named = first === undefined ? escaped(name) : `<a href="${statement(uri, first)}">${escaped(name)}</a>`;
     const share = total > 0 ? `${((time / total) * 100).toFixed(1)} %` : "";
-    const numbers = [String(calls), seconds(time), share].map((cell) => `<td class="number">${cell}</td>`);
-    return `<tr><th scope="row">${named}</th><td class="lines">${lines && `line ${lines}`}</td>${numbers.join("")}</tr>`;
+    const numbers = [seconds(time), share, String(calls)].map((cell) => `<td class="number">${cell}</td>`);
+    return `<tr><th scope="row">${named}</th>${numbers.join("")}<td class="lines">${lines && `line ${lines}`}</td></tr>`;
   };
   return table("Kernels", head, all.map(row));
 }

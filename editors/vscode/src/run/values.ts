@@ -94,7 +94,10 @@ export function difference(before: readonly string[], after: readonly string[]):
 
 // Formats a value for the end of its line.
 export function brief(value: Value): string {
-  const kind = value.shape === undefined ? `${value.text} ${value.dtype}` : `${shape(value.shape)} ${value.dtype}`;
+  const time = value.seconds === null ? [] : [seconds(value.seconds)];
+  if (value.shape === undefined) {
+    return [`${value.text} ${value.dtype}`.trim(), ...time].join("  · ");
+  }
   const numbers = [
     ["min", value.min],
     ["mean", value.mean],
@@ -102,8 +105,8 @@ export function brief(value: Value): string {
   ] as const;
   const known = numbers.some(([, of]) => of !== null) ? numbers.map(([name, of]) => `${name} ${shortly(of)}`) : [];
   const nan = value.nan > 0 ? [`${value.nan} NaN`] : [];
-  const time = value.seconds === null ? [] : [`· ${seconds(value.seconds)}`];
-  return [kind.trim(), ...known, ...nan, ...time].filter((part) => part !== "").join("  ");
+  // The type comes last: it is also in the annotation or the inlay hint, and the end of a long line may be out of view.
+  return [[...known, ...nan].join("  "), ...time, `${shape(value.shape)} ${value.dtype}`].filter((part) => part !== "").join("  · ");
 }
 
 // Formats all facts about a value as Markdown, for the hover.
