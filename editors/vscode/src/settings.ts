@@ -17,8 +17,8 @@ export function serverSettings(): ServerSettings {
       timeoutSeconds: rx.get<number>("run.timeoutSeconds", 600),
       values: rx.get<boolean>("run.values", true),
       gpu: rx.get<boolean | null>("run.gpu", null),
-      // The report already shows the result of a run.
-      message: !showsReport(),
+      // The extension shows the result of a run: nothing is shown if values are missing, for which it asks.
+      message: false,
     },
     check: { select: rx.get<string[]>("check.select", []), ignore: rx.get<string[]>("check.ignore", []) },
     inlayHints: { shapes: rx.get<boolean>("inlayHints.shapes", true), dtypes: rx.get<boolean>("inlayHints.dtypes", true) },

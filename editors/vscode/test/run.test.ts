@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { beside, line, missingDims, runArguments, withModule, without, words } from "../src/run/arguments";
+import { answered, example, lacks, named, suggested } from "../src/run/answers";
+import { beside, line, runArguments, withModule, without, words } from "../src/run/arguments";
+import { Arguments } from "../src/run/memory";
 import { readOutcome, type Outcome } from "../src/run/outcome";
 import { escaped } from "../src/html";
 import { page } from "../src/run/report";
@@ -16,6 +18,7 @@ const ran: Outcome = {
     { name: "out1", dtype: "float16", shape: [3], min: null, mean: null, max: null, nan: 3 },
   ],
   modules: [],
+  missing: { dims: [], inputs: [] },
   log: "",
   values: [],
   kernels: [],
@@ -34,6 +37,7 @@ test("the server's answer is parsed; missing and invalid fields are dropped", ()
     seconds: null,
     outputs: [{ name: "", dtype: "", shape: [4], min: null, mean: null, max: null, nan: 0 }],
     modules: [],
+    missing: { dims: [], inputs: [] },
     log: "",
     values: [],
     kernels: [],
@@ -121,13 +125,69 @@ test("arguments are split as in a shell, and quoted so that they split the same"
   }
 });
 
-test("only rxrun's request for symbolic dims is recognized", () => {
-  // The message of compiler/rxrun/src/arguments.rs.
-  const asked = "main was not run: net.rx:4: the dim n*m of parameter `x` is not known: say --dim n=… --dim m=…, or give the parameter an array";
-  assert.deepEqual(missingDims(asked), ["n", "m"]);
-  const several = "main was not run: the dims n, m of parameters `x`, `y` are not known: say --dim n=… --dim m=…, or give arrays";
-  assert.deepEqual(missingDims(several), ["n", "m"]);
-  assert.deepEqual(missingDims("`main` failed: index 9 (see --dim n=…)"), []);
+const missing = { dims: ["n", "m"], inputs: ["s", "t.1"] };
+
+test("missing values are parsed; invalid ones are dropped", () => {
+  assert.deepEqual(readOutcome({ message: "", missing: { dims: ["n", "m", 7], inputs: ["s", "t.1"] } })?.missing, missing);
+  assert.deepEqual(readOutcome({ message: "", missing: "n" })?.missing, { dims: [], inputs: [] });
+  assert.deepEqual([lacks(missing), lacks({ dims: [], inputs: ["s"] }), lacks({ dims: [], inputs: [] })], [true, true, false]);
+});
+
+test("all missing values are answered in one line, in order or by name", () => {
+  const options = ["--dim", "n=4", "--dim", "m=16", "--input", "s=s.npy", "--input", "t.1=my data.npy"];
+  for (const text of ["4 16 s.npy 'my data.npy'", "4, 16, s.npy, 'my data.npy'", "4,16 s=s.npy t.1='my data.npy'", "m=16 s=s.npy 4 't.1=my data.npy'"]) {
+    assert.deepEqual(answered(text, missing, false), options, text);
+  }
+  assert.deepEqual(answered("8", { dims: ["n"], inputs: [] }, false), ["--dim", "n=8"]);
+});
+
+test("an answer without a value, or with a wrong one, is refused", () => {
+  const problem = (text: string) => {
+    const answer = answered(text, missing, false);
+    return Array.isArray(answer) ? "" : answer.problem;
+  };
+  assert.equal(problem(""), "n requires a whole number, such as 4; found nothing");
+  assert.equal(problem("4 m=-1"), "m requires a whole number, such as 4; found -1");
+  assert.equal(problem("4 16 s.npy"), "t.1 requires an .npy file; found nothing");
+  assert.equal(problem("4 16 k=3"), "requires values of n, m, s, t.1; found k=3");
+  assert.equal(problem("4 16 a.npy b.npy c.npy"), "requires values of n, m, s, t.1; found c.npy");
+  assert.equal(problem("'4"), "the quote ' is not closed");
+});
+
+test("earlier answers and files named after their parameters are suggested", () => {
+  const files = ["data.npz", "s.npy"];
+  assert.equal(suggested(missing, ["--dim", "n=4", "--dim=k=2", "--input", "t.1=a b.npy"], files), "n=4 m= s=s.npy 't.1=a b.npy'");
+  assert.equal(suggested({ dims: ["n"], inputs: [] }, ["--seed", "7"], files), "");
+  // A suggested line is an answer, once it is complete.
+  assert.deepEqual(answered(suggested(missing, ["--dim", "n=4", "--dim=m=2", "--input=t.1=a b.npy"], files), missing, false), [
+    "--dim", "n=4", "--dim", "m=2", "--input", "s=s.npy", "--input", "t.1=a b.npy",
+  ]);
+});
+
+test("the question names the missing values", () => {
+  assert.equal(named(missing), "the dims n, m and the inputs s, t.1");
+  assert.equal(named({ dims: ["n"], inputs: [] }), "the dim n");
+  assert.equal(example(missing), "n=4 m=4 s=s.npy t.1=t.1.npy");
+});
+
+test("arguments are remembered by function, and forgotten by file", async () => {
+  const stored = new Map<string, unknown>();
+  const memory = new Arguments({
+    keys: () => [...stored.keys()],
+    get: (key: string, otherwise?: unknown) => stored.get(key) ?? otherwise,
+    update: async (key: string, value: unknown) => void (value === undefined ? stored.delete(key) : stored.set(key, value)),
+  } as ConstructorParameters<typeof Arguments>[0]);
+  const uri = (name: string) => ({ toString: () => `file:///${name}` }) as Parameters<typeof memory.ofAll>[0];
+  const [net, other] = [uri("net.rx"), uri("net.rx.py")];
+  await memory.remember({ uri: net, function: "main" }, ["--dim", "n=4"]);
+  await memory.remember({ uri: net, function: "step", module: "A" }, ["--dim", "k=2"]);
+  await memory.remember({ uri: other, function: "main" }, ["--seed", "7"]);
+  // A run without a name is one of `main`. The dims of one function are no dims of another.
+  assert.deepEqual(memory.of({ uri: net, function: undefined }), ["--dim", "n=4"]);
+  assert.deepEqual(memory.of({ uri: net, function: "step" }), []);
+  assert.deepEqual(memory.ofAll(net), ["--dim", "n=4", "--dim", "k=2"]);
+  await memory.forget(net);
+  assert.deepEqual([memory.ofAll(net), memory.ofAll(other)], [[], ["--seed", "7"]]);
 });
 
 test("a remembered module replaces another, and is sent if it is known", () => {

@@ -1,4 +1,4 @@
-// Parses the arguments of rxrun that the user types, and finds the arguments that a failed run asks for.
+// Parses and combines the arguments of rxrun that the user types.
 
 // Splits a line into words at blanks. Quotes keep blanks; a backslash escapes the next character, except on Windows, where it separates folders.
 export function words(line: string, windows: boolean): string[] | { readonly problem: string } {
@@ -38,14 +38,6 @@ export function line(words: readonly string[]): string {
   return words.map((word) => (/^[^\s"'\\]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`)).join(" ");
 }
 
-// Returns the symbolic dims that rxrun asks for: "the dim n of parameter `x` is not known: say --dim n=…, or …", "… are not known: say …".
-export function missingDims(message: string): string[] {
-  if (!/\b(?:is|are) not known: say\b/.test(message)) {
-    return [];
-  }
-  return [...message.matchAll(/--dim ([A-Za-z_]\w*)=…/g)].flatMap((match) => match[1] ?? []);
-}
-
 // Returns the arguments of the server's command; the last one is the module, if it is known.
 export function runArguments(uri: string, name: string | undefined, words: readonly string[], module: string | undefined): unknown[] {
   return [uri, name ?? null, words, ...(module === undefined ? [] : [module])];
@@ -65,4 +57,9 @@ export function beside(words: readonly string[], more: readonly string[]): strin
 // Returns the words without an option and its value: `--output x`, `--output=x`.
 export function without(option: string, words: readonly string[]): string[] {
   return words.filter((word, at) => word !== option && words[at - 1] !== option && !word.startsWith(`${option}=`));
+}
+
+// Returns the value of an option, written `--option value` or `--option=value`. `next` is the word after `word`.
+export function optionValue(option: string, word: string, next: string | undefined): string | undefined {
+  return word === option ? next : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : undefined;
 }

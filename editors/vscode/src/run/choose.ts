@@ -12,7 +12,7 @@ interface Item extends vscode.QuickPickItem {
 // Returns undefined if the user cancels. `words` are the current arguments.
 export async function chooseInputs(program: vscode.Uri, words: readonly string[]): Promise<Chosen[] | undefined> {
   const now = chosenInputs(words);
-  const files = program.scheme === "file" ? await filesBeside(program) : [];
+  const files = await filesBeside(program);
   const known = new Set(now.map(({ file }) => file));
   const items: Item[] = [
     { label: "Seeded", description: "random values drawn from the seed; also used for parameters that are in no chosen file" },
@@ -64,7 +64,11 @@ function pick(title: string, placeholder: string, items: readonly Item[], known:
   });
 }
 
-async function filesBeside(program: vscode.Uri): Promise<string[]> {
+// Returns the files in the program's folder that can be inputs; none if the program was never saved.
+export async function filesBeside(program: vscode.Uri): Promise<string[]> {
+  if (program.scheme !== "file") {
+    return [];
+  }
   const entries = await vscode.workspace.fs.readDirectory(vscode.Uri.joinPath(program, ".."));
   const names = entries.filter(([, type]) => (type & vscode.FileType.File) !== 0).map(([name]) => name);
   return inputFiles(names, path.basename(program.path));

@@ -1,7 +1,7 @@
 // The input files of a run. They are stored only in the remembered arguments of the program.
 
 import path from "node:path";
-import { without } from "./arguments";
+import { optionValue, without } from "./arguments";
 
 export interface Chosen {
   // The path for rxrun, relative to the program's folder.
@@ -34,11 +34,11 @@ export function withInputs(words: readonly string[], chosen: readonly Chosen[]):
 
 export function chosenInputs(words: readonly string[]): Chosen[] {
   return words.flatMap((word, at) => {
-    const files = value("--inputs", word, words[at + 1]);
+    const files = optionValue("--inputs", word, words[at + 1]);
     if (files !== undefined) {
       return [{ file: files }];
     }
-    const [, parameter, file] = /^([^=]+)=(.+)$/.exec(value("--input", word, words[at + 1]) ?? "") ?? [];
+    const [, parameter, file] = /^([^=]+)=(.+)$/.exec(optionValue("--input", word, words[at + 1]) ?? "") ?? [];
     return parameter === undefined || file === undefined ? [] : [{ file, parameter }];
   });
 }
@@ -48,11 +48,6 @@ export function ticked(before: readonly (string | undefined)[], now: readonly (s
   const files = now.filter((file) => file !== undefined);
   const seeded = now.length > files.length && !before.includes(undefined);
   return seeded || files.length === 0 ? [undefined] : files;
-}
-
-// Returns the value of an option, written `--option value` or `--option=value`.
-function value(option: string, word: string, next: string | undefined): string | undefined {
-  return word === option ? next : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : undefined;
 }
 
 // Returns the names of the parameters of all functions of a program, in order.

@@ -1,19 +1,47 @@
-// The remembered arguments of each program, in the workspace's state.
+// The remembered arguments of each function, in the workspace's state. They are kept by function, because the dims and inputs of one function
+// are mistakes for another.
 
 import type * as vscode from "vscode";
 
-export class Arguments {
-  constructor(private readonly memory: vscode.Memento) {}
+// A function of a program. Without a name it is `main`, which runs choose by default.
+export interface Owner {
+  readonly uri: vscode.Uri;
+  readonly function: string | undefined;
+  readonly module?: string;
+}
 
-  of(program: vscode.Uri): string[] {
-    return this.memory.get<string[]>(key(program), []);
+export class Arguments {
+  constructor(private readonly memory: Pick<vscode.Memento, "get" | "update" | "keys">) {}
+
+  of(owner: Owner): string[] {
+    return this.memory.get<string[]>(key(owner), []);
   }
 
-  async remember(program: vscode.Uri, words: readonly string[]): Promise<void> {
-    await this.memory.update(key(program), words.length === 0 ? undefined : words);
+  // Returns the arguments of all functions of a program.
+  ofAll(program: vscode.Uri): string[] {
+    return this.keys(program).flatMap((key) => this.memory.get<string[]>(key, []));
+  }
+
+  async remember(owner: Owner, words: readonly string[]): Promise<void> {
+    await this.memory.update(key(owner), words.length === 0 ? undefined : words);
+  }
+
+  // Forgets the arguments of all functions of a program.
+  async forget(program: vscode.Uri): Promise<void> {
+    for (const key of this.keys(program)) {
+      await this.memory.update(key, undefined);
+    }
+  }
+
+  private keys(program: vscode.Uri): readonly string[] {
+    return this.memory.keys().filter((key) => key.startsWith(prefix(program)));
   }
 }
 
-function key(program: vscode.Uri): string {
-  return `rx.run.arguments:${program.toString()}`;
+function prefix(program: vscode.Uri): string {
+  return `rx.run.arguments:${program.toString()}#`;
+}
+
+function key({ uri, function: name, module }: Owner): string {
+  return `${prefix(uri)}${module ?? ""}.${name ?? "main"}`;
 }

@@ -33,6 +33,12 @@ export interface Kernel {
   readonly places: readonly Place[];
 }
 
+// The values that a run lacks: dims for `--dim`; parameters, and fields of tuples, for `--input`.
+export interface Missing {
+  readonly dims: readonly string[];
+  readonly inputs: readonly string[];
+}
+
 export interface Outcome {
   readonly ok: boolean;
   readonly cancelled: boolean;
@@ -42,6 +48,7 @@ export interface Outcome {
   readonly outputs: readonly Output[];
   // The modules to choose from, if the program has several and none was named.
   readonly modules: readonly string[];
+  readonly missing: Missing;
   readonly log: string;
   readonly values: readonly Value[];
   readonly kernels: readonly Kernel[];
@@ -59,10 +66,16 @@ export function readOutcome(value: unknown): Outcome | undefined {
     seconds: number(fields["seconds"]),
     outputs: list(fields["outputs"]).map(readOutput),
     modules: strings(fields["modules"]),
+    missing: readMissing(fields["missing"]),
     log: text(fields["log"]),
     values: list(fields["values"]).flatMap((value) => readValue(value) ?? []),
     kernels: list(fields["kernels"]).map(readKernel),
   };
+}
+
+function readMissing(value: unknown): Missing {
+  const fields = record(value);
+  return { dims: strings(fields?.["dims"]), inputs: strings(fields?.["inputs"]) };
 }
 
 function readOutput(fields: Record<string, unknown>): Output {

@@ -7,24 +7,32 @@ import type { Place } from "../place";
 import { range } from "../positions";
 import { activeProgram, editorsOf, isProgram } from "../programs";
 import { showsReport } from "../settings";
-import { beside, line, missingDims, runArguments, withModule, words } from "./arguments";
+import { lacks } from "./answers";
+import { beside, line, runArguments, withModule, words } from "./arguments";
+import { askModule, askValues, CHOOSE } from "./ask";
 import { chooseInputs } from "./choose";
 import type { InlineValues } from "./inline";
 import { withInputs } from "./inputs";
-import { Arguments } from "./memory";
+import { Arguments, type Owner } from "./memory";
 import { readOutcome, type Outcome } from "./outcome";
 import type { Panel } from "./panel";
 import { lines } from "./words";
 
 export const RUN = "rx.run";
+export const STOP = "rx.stop";
 
-// The function to run. If it has no name, the server chooses it.
-interface Target {
-  readonly uri: vscode.Uri;
-  readonly function: string | undefined;
-  // The module of the function, if the file has several modules.
-  readonly module?: string;
+// The function to run. If it has no name, the server chooses it. The module is given if the file has several modules.
+type Target = Owner;
+
+// The outcome of a run with these arguments, and the text that was run.
+interface Attempt {
+  readonly outcome: Outcome;
+  readonly words: readonly string[];
+  readonly program: string | undefined;
 }
+
+// The module, files of inputs, and the values that are then still missing.
+const MOST_QUESTIONS = 3;
 
 interface Device extends vscode.QuickPickItem {
   readonly device: string;
@@ -42,6 +50,8 @@ export class Runner implements vscode.Disposable {
   private readonly channel = vscode.window.createOutputChannel("rx run");
   private readonly arguments: Arguments;
   private last: Target | undefined;
+  // The programs that run, and the number of runs of each.
+  private readonly running = new Map<string, number>();
 
   constructor(
     memory: vscode.Memento,
@@ -70,25 +80,13 @@ export class Runner implements vscode.Disposable {
     }
     this.last = target;
     const more = Array.isArray(given[2]) ? given[2].filter((word) => typeof word === "string") : [];
-    let words = beside(this.arguments.of(target.uri), more);
-    let outcome = await this.once(target, words, next);
-    // The user is asked for a module only once, if there are several.
-    const module = await askModule(outcome?.modules ?? []);
-    if (module !== undefined) {
-      await this.arguments.remember(target.uri, withModule(this.arguments.of(target.uri), module));
-      words = withModule(words, module);
-      outcome = await this.once(target, words, next);
-    }
-    if (outcome === undefined || outcome.cancelled) {
-      return outcome;
-    }
-    // The user is asked for the value of a symbolic dim only once.
-    const dims = await ask(missingDims(outcome.message));
-    if (dims.length === 0) {
-      return outcome;
-    }
-    await this.arguments.remember(target.uri, [...this.arguments.of(target.uri), ...dims]);
-    return this.once(target, [...words, ...dims], next);
+    return this.run(target, more, next);
+  }
+
+  // Stops the run of a program: `given` is `[uri]`. The default is the active program, otherwise all programs that run.
+  async stop(given: readonly unknown[], next: ExecuteCommandSignature): Promise<unknown> {
+    const uri = address(given[0]) ?? activeProgram()?.document.uri.toString();
+    return next(STOP, uri !== undefined && this.running.has(uri) ? [uri] : []);
   }
 
   async again(): Promise<void> {
@@ -110,10 +108,10 @@ export class Runner implements vscode.Disposable {
       return;
     }
     const text = await vscode.window.showInputBox({
-      title: `Arguments of rxrun for ${path.basename(target.uri.path)}`,
-      prompt: "The arguments are remembered for this file. Leave empty to use only those of the settings.",
+      title: `Arguments of rxrun for ${named(target)}`,
+      prompt: "The arguments are remembered for this function. Leave empty to use only those of the settings.",
       placeHolder: "--dim n=4 --inputs data.npz --seed 7",
-      value: line(this.arguments.of(target.uri)),
+      value: line(this.arguments.of(target)),
       ignoreFocusOut: true,
       validateInput: (text) => {
         const read = split(text);
@@ -122,7 +120,7 @@ export class Runner implements vscode.Disposable {
     });
     const read = text === undefined ? undefined : split(text);
     if (Array.isArray(read)) {
-      await this.arguments.remember(target.uri, read);
+      await this.arguments.remember(target, read);
       await this.order(target);
     }
   }
@@ -132,10 +130,10 @@ export class Runner implements vscode.Disposable {
     if (target === undefined) {
       return;
     }
-    const words = this.arguments.of(target.uri);
+    const words = this.arguments.of(target);
     const chosen = await chooseInputs(target.uri, words);
     if (chosen !== undefined) {
-      await this.arguments.remember(target.uri, withInputs(words, chosen));
+      await this.arguments.remember(target, withInputs(words, chosen));
       await this.order(target);
     }
   }
@@ -144,7 +142,7 @@ export class Runner implements vscode.Disposable {
   async forget(): Promise<void> {
     const target = this.current();
     if (target !== undefined) {
-      await this.arguments.remember(target.uri, []);
+      await this.arguments.forget(target.uri);
       void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)} now has no arguments or inputs of its own; runs use only the settings.`);
     }
   }
@@ -175,22 +173,83 @@ export class Runner implements vscode.Disposable {
     }
   }
 
-  private async once(target: Target, words: readonly string[], next: ExecuteCommandSignature): Promise<Outcome | undefined> {
-    const program = editorsOf(target.uri)[0]?.document.getText();
-    const outcome = readOutcome(await next(RUN, runArguments(target.uri.toString(), target.function, words, target.module)));
-    if (outcome === undefined) {
-      return undefined;
+  // Runs a function and shows the result. If the run lacks a module, dims or inputs, nothing has been run: the user is asked for them, and nothing
+  // is shown before. The answers are remembered.
+  private async run(target: Target, more: readonly string[], next: ExecuteCommandSignature): Promise<Outcome | undefined> {
+    const attempt = (): Promise<Attempt | undefined> => this.once(target, beside(this.arguments.of(target), more), next);
+    let made = await attempt();
+    for (let asked = 0; made !== undefined && wants(made.outcome) && asked < MOST_QUESTIONS; asked += 1) {
+      const words = await this.ask(target, made.outcome);
+      if (words === undefined) {
+        void vscode.window.setStatusBarMessage("rx: nothing was run, because values are missing", 5000);
+        return made.outcome;
+      }
+      await this.arguments.remember(target, words);
+      made = await attempt();
     }
-    if (!outcome.cancelled && program !== undefined) {
+    if (made !== undefined) {
+      this.show(target, made);
+    }
+    return made?.outcome;
+  }
+
+  private async once(target: Target, words: readonly string[], next: ExecuteCommandSignature): Promise<Attempt | undefined> {
+    const program = editorsOf(target.uri)[0]?.document.getText();
+    const end = this.begin(target.uri.toString());
+    try {
+      const outcome = readOutcome(await next(RUN, runArguments(target.uri.toString(), target.function, words, target.module)));
+      return outcome && { outcome, words, program };
+    } finally {
+      end();
+    }
+  }
+
+  // Marks a program as running, for the buttons in its title. Returns the function that ends this.
+  private begin(uri: string): () => void {
+    const change = (by: number): void => {
+      const runs = (this.running.get(uri) ?? 0) + by;
+      if (runs > 0) {
+        this.running.set(uri, runs);
+      } else {
+        this.running.delete(uri);
+      }
+      void vscode.commands.executeCommand("setContext", "rx.running", [...this.running.keys()]);
+      void vscode.commands.executeCommand("setContext", "rx.isRunning", this.running.size > 0);
+    };
+    change(1);
+    return () => change(-1);
+  }
+
+  // Returns the remembered arguments with what the run lacks, as the user gives it; undefined if the user cancels.
+  private async ask(target: Target, { modules, missing }: Outcome): Promise<readonly string[] | undefined> {
+    const words = this.arguments.of(target);
+    if (modules.length > 0) {
+      const module = await askModule(modules);
+      return module === undefined ? undefined : withModule(words, module);
+    }
+    const values = await askValues(target.uri, named(target), missing, this.arguments.ofAll(target.uri));
+    if (values === CHOOSE) {
+      const chosen = await chooseInputs(target.uri, words);
+      return chosen && withInputs(words, chosen);
+    }
+    return values && [...words, ...values];
+  }
+
+  private show(target: Target, { outcome, words, program }: Attempt): void {
+    this.channel.appendLine(`${new Date().toLocaleTimeString()}  ${lines(outcome).join("\n")}`);
+    if (outcome.cancelled) {
+      return;
+    }
+    if (program !== undefined) {
       this.values.show(target.uri, program, outcome.values);
     }
-    this.channel.appendLine(`${new Date().toLocaleTimeString()}  ${lines(outcome).join("\n")}`);
-    if (!outcome.cancelled && showsReport()) {
-      const name = path.basename(target.uri.path);
-      const title = target.function === undefined ? name : `${target.function} in ${name}`;
-      this.panel.show({ title, uri: target.uri.toString(), arguments: words, outcome });
+    if (showsReport()) {
+      void this.panel.show({ title: named(target), uri: target.uri.toString(), arguments: words, outcome });
+    } else if (outcome.ok) {
+      void vscode.window.showInformationMessage(outcome.message);
+    } else {
+      void vscode.window.showErrorMessage(outcome.message);
     }
-    return outcome;
   }
 
   // Returns the target of the last run, which the report shows; if the active editor has another program, that program.
@@ -202,9 +261,10 @@ export class Runner implements vscode.Disposable {
 
   private target(given: readonly unknown[]): Target | undefined {
     const name = typeof given[1] === "string" ? given[1] : undefined;
-    if (typeof given[0] === "string") {
+    const uri = address(given[0]);
+    if (uri !== undefined) {
       const module = typeof given[3] === "string" ? { module: given[3] } : {};
-      return { uri: vscode.Uri.parse(given[0]), function: name, ...module };
+      return { uri: vscode.Uri.parse(uri), function: name, ...module };
     }
     const document = activeProgram()?.document ?? vscode.window.activeTextEditor?.document;
     return document && { uri: document.uri, function: name };
@@ -227,27 +287,18 @@ export async function showStatement(program: string, place: Place): Promise<void
   await vscode.window.showTextDocument(uri, { viewColumn, selection: range(place) });
 }
 
-// Asks for the module, if there are several. Returns undefined if there is no choice or the user cancels.
-function askModule(modules: readonly string[]): Thenable<string | undefined> {
-  const title = "Module";
-  const placeHolder = "The module to run. It is remembered for this file; “Run with Arguments…” changes it.";
-  return modules.length === 0 ? Promise.resolve(undefined) : vscode.window.showQuickPick([...modules], { title, placeHolder, ignoreFocusOut: true });
+// Whether nothing was run because the user has to choose a module or give values.
+function wants({ modules, missing }: Outcome): boolean {
+  return modules.length > 0 || lacks(missing);
 }
 
-// Asks for the values of symbolic dims, one by one. Returns an empty list if the user cancels.
-async function ask(dims: readonly string[]): Promise<string[]> {
-  const found: string[] = [];
-  for (const [at, dim] of dims.entries()) {
-    const value = await vscode.window.showInputBox({
-      title: dims.length > 1 ? `Symbolic dim ${at + 1} of ${dims.length}` : "Symbolic dim",
-      prompt: `The value of ${dim} in runs of this file. “Run with Arguments…” changes it.`,
-      ignoreFocusOut: true,
-      validateInput: (text) => (/^\d+$/.test(text.trim()) ? undefined : "a whole number, such as 4"),
-    });
-    if (value === undefined) {
-      return [];
-    }
-    found.push("--dim", `${dim}=${value.trim()}`);
-  }
-  return found;
+// Names a function for the user: `main in net.rx`.
+function named({ uri, function: name }: Target): string {
+  const file = path.basename(uri.path);
+  return name === undefined ? file : `${name} in ${file}`;
+}
+
+// Returns the address in a command's argument: a string from the server, a Uri from a menu of the editor.
+function address(value: unknown): string | undefined {
+  return typeof value === "string" ? value : value instanceof vscode.Uri ? value.toString() : undefined;
 }
