@@ -3,16 +3,16 @@
 import * as vscode from "vscode";
 import { ANNOTATE, annotate } from "./annotate";
 import { serverCommands } from "./commands";
-import { wantsServer } from "./documents";
 import { GRAPH, GraphPanel } from "./graph/panel";
 import { offerHelp } from "./offer";
 import { PassDocuments } from "./passes/documents";
+import { announcePrograms, hasRelax } from "./programs";
 import { InlineValues } from "./run/inline";
 import { Panel } from "./run/panel";
 import { STATEMENT } from "./run/report";
-import { RUN, Runner, showStatement } from "./run/run";
+import { RUN, Runner, showStatement, STOP } from "./run/run";
 import { Server } from "./server/server";
-import { AT_START, pythonEnabled, serverSettings, WHILE_RUNNING } from "./settings";
+import { AT_START, serverSettings, WHILE_RUNNING } from "./settings";
 import { STAGE, stageCommands, StageDocuments } from "./stage/documents";
 import { statusItem } from "./status";
 import { SYNTAX_TREE, SyntaxTrees } from "./syntaxTree";
@@ -21,9 +21,6 @@ import { Turns } from "./turns";
 import { explain, WHY } from "./why/explain";
 
 let server: Server | undefined;
-
-// The lines of a Python file that are searched for TVM's imports and decorators.
-const FIRST_LINES = new vscode.Range(0, 0, 500, 0);
 
 export function activate(context: vscode.ExtensionContext): void {
   const panel = new Panel(context.extensionUri);
@@ -34,6 +31,8 @@ export function activate(context: vscode.ExtensionContext): void {
       switch (command) {
         case RUN:
           return runner.execute(args, next);
+        case STOP:
+          return runner.stop(args, next);
         case WHY:
           return explain(args, next);
         case ANNOTATE:
@@ -67,6 +66,7 @@ export function activate(context: vscode.ExtensionContext): void {
     statusItem(started),
     offerHelp(started),
     serverCommands(context, started),
+    announcePrograms(),
     register("rx.runAgain", () => runner.again()),
     register("rx.runOnDevice", () => runner.onDevice()),
     register("rx.runWithArguments", () => runner.withArguments()),
@@ -100,11 +100,7 @@ function wanted({ target }: vscode.DocumentLink): boolean {
 }
 
 function startFor(server: Server, documents: readonly vscode.TextDocument[]): void {
-  const wants = (document: vscode.TextDocument): boolean => {
-    const { languageId, uri } = document;
-    return wantsServer({ languageId, uri, head: () => document.getText(FIRST_LINES) }, pythonEnabled());
-  };
-  if (server.state.kind === "idle" && documents.some(wants)) {
+  if (server.state.kind === "idle" && documents.some(hasRelax)) {
     void server.start();
   }
 }

@@ -1,11 +1,40 @@
 // The programs in editors: the active one, and notification after a program has stopped changing.
 
 import * as vscode from "vscode";
-import { editorSelector } from "./documents";
+import { editorSelector, wantsServer } from "./documents";
 import { pythonEnabled } from "./settings";
 
 // The pause after a change; long enough that nothing is regenerated while the user types.
 const SETTLED_MS = 300;
+
+// The lines of a Python file that are searched for TVM's imports and decorators.
+const FIRST_LINES = new vscode.Range(0, 0, 500, 0);
+
+// Whether a document has Relax in it: most Python files have none.
+export function hasRelax(document: vscode.TextDocument): boolean {
+  const { languageId, uri } = document;
+  return wantsServer({ languageId, uri, head: () => document.getText(FIRST_LINES) }, pythonEnabled());
+}
+
+// Keeps the context key with the addresses of the open documents that have Relax in them: their menus have the commands of programs, in Relax
+// and in Python files alike.
+export function announcePrograms(): vscode.Disposable {
+  let known: readonly string[] | undefined;
+  const announce = (): void => {
+    const found = vscode.workspace.textDocuments.filter(hasRelax).map(({ uri }) => uri.toString());
+    if (found.length !== known?.length || found.some((uri, at) => uri !== known?.[at])) {
+      known = found;
+      void vscode.commands.executeCommand("setContext", "rx.programs", found);
+    }
+  };
+  announce();
+  return vscode.Disposable.from(
+    vscode.workspace.onDidOpenTextDocument(announce),
+    vscode.workspace.onDidCloseTextDocument(announce),
+    vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("rx.python") && announce()),
+    onDidSettle(announce),
+  );
+}
 
 export function isProgram(document: vscode.TextDocument): boolean {
   return vscode.languages.match(editorSelector(pythonEnabled()), document) > 0;

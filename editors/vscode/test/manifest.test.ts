@@ -17,7 +17,7 @@ const settings: Record<string, { scope?: string; description?: string; markdownD
 );
 
 test("every command is registered, by the extension or by the client for the server", () => {
-  const ofServer = ["rx.run", "rx.why", "rx.annotate"];
+  const ofServer = ["rx.run", "rx.stop", "rx.why", "rx.annotate"];
   for (const { command } of contributes.commands) {
     const registered = ofServer.includes(command) || sources.includes(`register("${command}"`);
     assert.ok(registered, command);
@@ -43,6 +43,30 @@ test("commands of the server are shown only if the server supports them", () => 
   for (const [command, key] of Object.entries(keys)) {
     const places = entries.filter((entry) => entry.command === command);
     assert.ok(places.length > 0 && places.every((entry) => entry.when?.includes(key)), command);
+    assert.ok(sources.includes(`"${key}"`), key);
+  }
+});
+
+test("Python files with Relax in them have the commands of Relax files", () => {
+  const entries = [...Object.values(contributes.menus).flat(), ...contributes.keybindings] as { when?: string }[];
+  for (const when of entries.map((entry) => entry.when ?? "")) {
+    assert.doesNotMatch(when, /editorLangId\s*==\s*relax/, when);
+  }
+  for (const menu of ["editor/title", "editor/title/run", "editor/context"]) {
+    for (const { when } of contributes.menus[menu]) {
+      assert.match(when, /resource in rx\.(?:programs|running)|resourceScheme == rx-pass/, when);
+    }
+  }
+  const [relax, python] = ["[relax]", "[python]"].map((language) => contributes.configurationDefaults[language]["editor.inlayHints.maximumLength"]);
+  assert.equal(python, relax);
+});
+
+test("a run in progress has a button that stops it, in place of the one that starts it", () => {
+  const button = (menu: string, command: string) => contributes.menus[menu].find((entry: { command?: string }) => entry.command === command);
+  assert.match(button("editor/title", "rx.stop").when, /^resource in rx\.running$/);
+  assert.match(button("editor/title", "rx.stop").group, /^navigation/);
+  assert.match(button("editor/title/run", "rx.run").when, /resource not in rx\.running/);
+  for (const key of ["rx.running", "rx.isRunning", "rx.programs"]) {
     assert.ok(sources.includes(`"${key}"`), key);
   }
 });
