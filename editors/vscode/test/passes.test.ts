@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { choices, linesOf, neighbour, placesOf, readPasses, summary, tab, title } from "../src/passes/passes";
+import { choices, linesOf, neighbour, placesOf, readPasses, summary, tab, title, unchanged } from "../src/passes/passes";
 
 const range = (line: number) => ({ start: { line, character: 8 }, end: { line, character: 40 } });
 
@@ -53,6 +53,15 @@ test("the next pass is one with changes", () => {
   assert.equal(neighbour(passes.steps, 0, 1), 2);
   assert.equal(neighbour(passes.steps, 2, 1), undefined);
   assert.equal(neighbour(passes.steps, 2, -1), undefined, "the module itself is no pass");
+});
+
+test("a pass without a visible change has no diff, and says why", () => {
+  assert.deepEqual(passes.steps.map(unchanged), [undefined, "A does not change the module", undefined, "C cannot be applied: C takes a name"]);
+  // The server compares modules; what the text does not show is no change here.
+  const [first, , second] = ANSWER.passes;
+  const hidden = readPasses({ ...ANSWER, passes: [first, { ...first, pass: "attributes" }, second] }) ?? assert.fail();
+  assert.deepEqual(hidden.steps.map(({ changed }) => changed), [true, false, true]);
+  assert.equal(neighbour(hidden.steps, 0, 1), 2);
 });
 
 test("passes with changes are offered first", () => {

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { query, readAddress, type Address } from "../address";
+import { rowBelow } from "../below";
 import { Latest } from "../latest";
 import { linkedLines, revealOne, wholeLines } from "../linked";
 import { point, position, range } from "../positions";
@@ -9,11 +10,14 @@ import { activeProgram, editorsOf, nameOf, onDidSettle } from "../programs";
 import type { Server } from "../server/server";
 import { STAGE } from "../stage/view";
 import type { Turns } from "../turns";
-import { choices, linesOf, neighbour, nothing, placesOf, readIndex, readPasses, summary, tab, title, type Passes, type Step } from "./passes";
+import { choices, linesOf, neighbour, nothing, placesOf, readIndex, readPasses, summary, tab, title, unchanged, type Passes, type Step } from "./passes";
 
 export const SCHEME = "rx-pass";
 
 const { Keyboard: KEYS, Mouse: POINTER } = vscode.TextEditorSelectionChangeKind;
+
+// The part of the height for passes below the program: both sides of a diff and the program are read together, and the diff is longer.
+const SHARE = 0.6;
 
 interface Shown {
   readonly program: vscode.Uri;
@@ -22,6 +26,8 @@ interface Shown {
   stale: boolean;
   // The statement that the user selected in a module of a pass; if undefined, the program's cursor is followed.
   chosen?: vscode.Position | undefined;
+  // Whether its passes are or were computed for restored documents.
+  restored?: "now" | "done";
   readonly latest: Latest;
 }
 
@@ -48,6 +54,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
       vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => this.moved(textEditor, kind === KEYS || kind === POINTER)),
       vscode.window.onDidChangeVisibleTextEditors(() => this.seen()),
       onDidSettle((uri) => void this.settled(uri)),
+      server.onDidChange((state) => state.kind === "running" && this.restoreAll()),
       register("rx.showPasses", () => this.show()),
       register("rx.nextPass", () => this.step(1)),
       register("rx.previousPass", () => this.step(-1)),
@@ -60,7 +67,46 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.of(uri)?.step.text ?? "# The program was closed. Show its passes again.\n";
+    const made = this.of(uri);
+    if (made !== undefined) {
+      return made.step.text;
+    }
+    const program = this.addressOf(uri)?.program;
+    if (program === undefined || this.shown.get(program)?.restored === "done") {
+      return "# This pass is not known. Show the passes of the program again.\n";
+    }
+    void this.restore(uri);
+    return "# Running passes…\n";
+  }
+
+  // Computes the passes of a document that was restored after the window was reloaded. Its text follows once they are known.
+  private async restore(uri: vscode.Uri): Promise<void> {
+    const address = this.addressOf(uri);
+    const program = address && vscode.Uri.parse(address.program);
+    if (program === undefined || !this.server.has(STAGE) || this.known(program).restored === "now") {
+      return;
+    }
+    const shown = this.known(program);
+    shown.restored = "now";
+    try {
+      // The server knows the programs that are open.
+      await vscode.workspace.openTextDocument(program);
+      const cursor = editorsOf(program)[0]?.selection.active ?? new vscode.Position(0, 0);
+      this.take(program, await this.ask(program, cursor, shown.latest));
+    } catch {
+      // The program's file was deleted or moved.
+    } finally {
+      shown.restored = "done";
+      vscode.workspace.textDocuments.filter((document) => this.isUnknown(document.uri)).forEach((document) => this.changed.fire(document.uri));
+    }
+  }
+
+  private restoreAll(): void {
+    for (const { uri } of vscode.workspace.textDocuments) {
+      if (this.isUnknown(uri)) {
+        void this.restore(uri);
+      }
+    }
   }
 
   // Lets the user choose a pass, and shows its changes below the program.
@@ -122,18 +168,18 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     if (before === undefined || after === undefined || step === undefined) {
       return;
     }
-    const [editor] = editorsOf(program);
     const shown = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === SCHEME);
-    if (shown === undefined) {
-      // Below the program, there is enough width for both sides.
-      await vscode.commands.executeCommand("workbench.action.newGroupBelow");
+    // Below the program, there is enough width for both sides. A group that is split again would be too small.
+    const viewColumn = shown?.viewColumn ?? (await rowBelow(SHARE)) ?? vscode.ViewColumn.Beside;
+    const options = { viewColumn, preview: true, preserveFocus: true };
+    const reason = unchanged(step);
+    if (reason === undefined) {
+      await vscode.commands.executeCommand("vscode.diff", before, after, `${title(step)} (${nameOf(program)})`, options);
+    } else {
+      await vscode.window.showTextDocument(after, options);
+      void (step.problem === "" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage)(`rx: ${reason}.`);
     }
-    const options = { viewColumn: shown?.viewColumn ?? vscode.ViewColumn.Active, preview: true, preserveFocus: true };
-    await vscode.commands.executeCommand("vscode.diff", before, after, `${title(step)} (${nameOf(program)})`, options);
-    if (shown === undefined && editor !== undefined) {
-      await vscode.window.showTextDocument(editor.document, editor.viewColumn);
-    }
-    for (const uri of [before, after]) {
+    for (const uri of reason === undefined ? [before, after] : [after]) {
       const document = await vscode.workspace.openTextDocument(uri);
       if (document.languageId !== "relax") {
         await vscode.languages.setTextDocumentLanguage(document, "relax");
@@ -156,6 +202,11 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
 
   private addressOf(uri: vscode.Uri): Address<number> | undefined {
     return uri.scheme === SCHEME ? readAddress(uri.query, readIndex) : undefined;
+  }
+
+  // Whether a document is one of a pass whose text is not known.
+  private isUnknown(uri: vscode.Uri): boolean {
+    return uri.scheme === SCHEME && this.of(uri) === undefined;
   }
 
   // Returns the step that a document shows.
@@ -193,12 +244,15 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     if (shown === undefined || !shown.stale || editor === undefined || this.editors(uri).length === 0) {
       return;
     }
-    const asked = await this.ask(uri, editor.selection.active, shown.latest);
+    this.take(uri, await this.ask(uri, editor.selection.active, shown.latest));
+  }
+
+  // Shows the passes of an answer. If there are none, because the program has errors, the earlier ones stay.
+  private take(program: vscode.Uri, asked: { readonly answer: unknown } | undefined): void {
     const passes = asked && readPasses(asked.answer);
     if (passes !== undefined && passes.steps.length > 1) {
-      shown.passes = passes;
-      shown.stale = false;
-      this.refresh(uri);
+      Object.assign(this.known(program), { passes, stale: false });
+      this.refresh(program);
     }
   }
 

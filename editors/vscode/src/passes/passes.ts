@@ -37,7 +37,9 @@ export function readPasses(value: unknown): Passes | undefined {
   }
   const lines = text(fields["text"]).split("\n");
   const parts = list(fields["parts"]).flatMap((part) => readPart(part) ?? []);
-  const steps = list(fields["passes"]).flatMap((step) => readStep(step, lines, parts) ?? []);
+  const read = list(fields["passes"]).flatMap((step) => readStep(step, lines, parts) ?? []);
+  // A pass may change what the text does not show; a diff of it would be empty.
+  const steps = read.map((step, at) => ({ ...step, changed: step.changed && step.text !== read[at - 1]?.text }));
   return { steps, message: text(fields["message"]) };
 }
 
@@ -87,6 +89,14 @@ export function neighbour(steps: readonly Step[], from: number, direction: 1 | -
     }
   }
   return undefined;
+}
+
+// Returns the reason that a step has no diff; undefined if it changed the module.
+export function unchanged(step: Step): string | undefined {
+  if (step.problem !== "") {
+    return `${title(step)} cannot be applied: ${step.problem}`;
+  }
+  return step.changed ? undefined : `${title(step)} does not change the module`;
 }
 
 export function title(step: Step): string {
