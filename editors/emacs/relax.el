@@ -48,6 +48,16 @@
    :success-fn (lambda (outcome) (message "%s" (plist-get outcome :message)))
    :error-fn (lambda (problem) (message "rx: %s" (plist-get problem :message)))))
 
+(defun relax-stop ()
+  "Stop the run of the program in this buffer."
+  (interactive)
+  (jsonrpc-async-request
+   (eglot--current-server-or-lose) :workspace/executeCommand
+   (list :command "rx.stop"
+         :arguments (vector (plist-get (eglot--TextDocumentIdentifier) :uri)))
+   :success-fn #'ignore
+   :error-fn (lambda (problem) (message "rx: %s" (plist-get problem :message)))))
+
 (provide 'relax)
 
 ;;; relax.el ends here

@@ -76,3 +76,8 @@ vim.api.nvim_create_user_command("RxRun", function(command)
   local params = { command = "rx.run", arguments = { vim.uri_from_bufnr(0), vim.NIL, command.fargs } }
   vim.lsp.buf_request(0, "workspace/executeCommand", params, function() end)
 end, { nargs = "*", desc = "Run the Relax program in this buffer" })
+
+vim.api.nvim_create_user_command("RxStop", function()
+  local params = { command = "rx.stop", arguments = { vim.uri_from_bufnr(0) } }
+  vim.lsp.buf_request(0, "workspace/executeCommand", params, function() end)
+end, { desc = "Stop the run of the program in this buffer" })

@@ -100,7 +100,9 @@
   (visit "classifier.rx")
   (apply #'relax-run relax-run-arguments)
   (until "the end of the run"
-         (with-current-buffer (messages-buffer) (string-search " ran in " (buffer-string)))))
+         (with-current-buffer (messages-buffer) (string-search " ran in " (buffer-string))))
+  (cl-assert (commandp #'relax-stop))
+  (relax-stop))
 
 (feature "end" nil
   (let ((server (eglot-current-server)))

@@ -173,6 +173,11 @@ feature("run", "executeCommandProvider", function()
     assert(answer.result and answer.result.ok, vim.inspect(answer))
   end
   assert(vim.fn.exists(":RxRun") == 2, "no command :RxRun")
+  assert(vim.fn.exists(":RxStop") == 2, "no command :RxStop")
+  local stop = { command = "rx.stop", arguments = { vim.uri_from_bufnr(0) } }
+  for _, answer in pairs(vim.lsp.buf_request_sync(0, "workspace/executeCommand", stop, WAIT)) do
+    assert(answer.error == nil and answer.err == nil, vim.inspect(answer))
+  end
 end)
 
 feature("end", nil, function()
