@@ -7,7 +7,7 @@ export interface Text {
   readonly head: () => string;
 }
 
-const SCHEMES = ["file", "untitled"];
+export const SCHEMES = ["file", "untitled"];
 
 // The scheme of the cells of a notebook, which are documents of their own.
 const CELL = "vscode-notebook-cell";

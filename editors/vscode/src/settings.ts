@@ -36,6 +36,11 @@ export function reportPlacement(): Placement {
   return vscode.workspace.getConfiguration("rx").get<string>("run.reportPlacement") === "beside" ? "beside" : "below";
 }
 
+// Whether values are inlay hints, which wrap with their lines.
+export function valuesWrap(): boolean {
+  return vscode.workspace.getConfiguration("rx").get<string>("run.valuesPlacement") === "wrapped";
+}
+
 export function pythonEnabled(): boolean {
   return vscode.workspace.getConfiguration("rx").get<boolean>("python.enabled", true);
 }

@@ -81,7 +81,7 @@ test("commands in menus and key bindings exist", () => {
 });
 
 // Settings that only affect the display of a run.
-const HARMLESS = ["rx.run.gpu", "rx.run.showReport", "rx.run.reportPlacement", "rx.run.values"];
+const HARMLESS = ["rx.run.gpu", "rx.run.showReport", "rx.run.reportPlacement", "rx.run.values", "rx.run.valuesPlacement"];
 
 test("programs cannot be run or configured in a folder that is not trusted", () => {
   const restricted: string[] = manifest.capabilities.untrustedWorkspaces.restrictedConfigurations;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Value } from "../src/run/outcome";
-import { afterEdit, applied, brief, difference, shown, split, whole, type Shown } from "../src/run/values";
+import { afterEdit, applied, brief, briefly, difference, shown, split, whole, type Shown } from "../src/run/values";
 
 const PROGRAM = `@R.function
 def main(x: R.Tensor((4,), "float32")):
@@ -80,6 +80,12 @@ test("the text after a line is brief", () => {
   const broken = { ...value("lv", 2), min: null, mean: null, max: null, nan: 7, seconds: null };
   assert.equal(brief(broken), "7 NaN  · (1, 64, 56, 56) float32");
   assert.equal(brief({ ...broken, dtype: "int64", shape: [], min: 3e9, mean: 3e9, max: 3e9, nan: 0 }), "min 3.00e+9  mean 3.00e+9  max 3.00e+9  · () int64");
+});
+
+test("values of one line have the names of their variables", () => {
+  const short = { ...value("a", 2), shape: undefined, text: "4", dtype: "int64", seconds: null };
+  assert.equal(briefly([short]), "4 int64");
+  assert.equal(briefly([short, { ...short, name: "b", text: "5" }]), "a: 4 int64   b: 5 int64");
 });
 
 test("a value that is not a tensor is shown as its text", () => {

@@ -1,9 +1,11 @@
-// Shows the values of a run in the editor, after the lines of their bindings.
+// Shows the values of a run in the editor, after the lines of their bindings: as decorations, or as inlay hints, which wrap with their lines.
 
 import * as vscode from "vscode";
+import { SCHEMES } from "../documents";
 import { editorsOf } from "../programs";
+import { valuesWrap } from "../settings";
 import type { Value } from "./outcome";
-import { afterEdit, applied, brief, difference, shown, split, whole, type Shown } from "./values";
+import { afterEdit, applied, briefly, difference, shown, split, whole, type Shown } from "./values";
 
 interface Tracked {
   // The lines of the program that the values refer to.
@@ -14,14 +16,19 @@ interface Tracked {
 // A no-break space, because VS Code joins ordinary spaces in decorations.
 const BLANK = "\u00a0";
 
-export class InlineValues implements vscode.Disposable {
+export class InlineValues implements vscode.InlayHintsProvider, vscode.Disposable {
   private readonly tracked = new Map<string, Tracked>();
   private readonly plain = after("editorInlayHint.foreground");
   private readonly wrong = after("editorError.foreground");
+  private readonly hinted = new vscode.EventEmitter<void>();
+  readonly onDidChangeInlayHints = this.hinted.event;
   private readonly parts: vscode.Disposable;
 
   constructor() {
     this.parts = vscode.Disposable.from(
+      this.hinted,
+      vscode.languages.registerInlayHintsProvider(SCHEMES.map((scheme) => ({ scheme })), this),
+      vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("rx.run.valuesPlacement") && this.redraw()),
       this.plain,
       this.wrong,
       vscode.workspace.onDidChangeTextDocument((change) => this.edited(change)),
@@ -58,6 +65,9 @@ export class InlineValues implements vscode.Disposable {
       this.tracked.set(uri.toString(), tracked);
     }
     editorsOf(uri).forEach((editor) => this.draw(editor));
+    if (valuesWrap()) {
+      this.hinted.fire();
+    }
     this.announce();
   }
 
@@ -72,13 +82,33 @@ export class InlineValues implements vscode.Disposable {
     this.put(document.uri, tracked);
   }
 
-  private draw(editor: vscode.TextEditor): void {
-    const values = this.tracked.get(editor.document.uri.toString())?.values ?? [];
+  provideInlayHints(document: vscode.TextDocument, range: vscode.Range): vscode.InlayHint[] {
+    const lines = valuesWrap() ? [...this.lines(document)].filter(([line]) => range.start.line <= line && line <= range.end.line) : [];
+    return lines.map(([line, values]) => {
+      const hint = new vscode.InlayHint(document.lineAt(Math.min(line, document.lineCount - 1)).range.end, briefly(values));
+      hint.paddingLeft = true;
+      hint.tooltip = new vscode.MarkdownString(values.map(whole).join("\n\n"));
+      return hint;
+    });
+  }
+
+  // Returns the values by line.
+  private lines(document: vscode.TextDocument): ReadonlyMap<number, readonly Value[]> {
     const lines = new Map<number, Value[]>();
-    for (const { line, value } of values) {
+    for (const { line, value } of this.tracked.get(document.uri.toString())?.values ?? []) {
       lines.set(line, [...(lines.get(line) ?? []), value]);
     }
-    const all = [...lines].map(([line, values]) => ({ bad: values.some((value) => value.nan > 0), options: behind(line, values) }));
+    return lines;
+  }
+
+  private redraw(): void {
+    vscode.window.visibleTextEditors.forEach((editor) => this.draw(editor));
+    this.hinted.fire();
+  }
+
+  private draw(editor: vscode.TextEditor): void {
+    const lines = valuesWrap() ? [] : this.lines(editor.document);
+    const all = [...lines].map(([line, values]) => ({ bad: values.some((value) => value.nan > 0), options: decoration(line, values) }));
     editor.setDecorations(this.plain, all.filter(({ bad }) => !bad).map(({ options }) => options));
     editor.setDecorations(this.wrong, all.filter(({ bad }) => bad).map(({ options }) => options));
   }
@@ -95,13 +125,11 @@ function after(color: string): vscode.TextEditorDecorationType {
   });
 }
 
-// If a line has several bindings (`a, b = …`), each value has the name of its variable.
-function behind(line: number, values: readonly Value[]): vscode.DecorationOptions {
-  const text = values.map((value) => (values.length > 1 ? `${value.name}: ${brief(value)}` : brief(value))).join("   ");
+function decoration(line: number, values: readonly Value[]): vscode.DecorationOptions {
   const end = new vscode.Range(line, Number.MAX_SAFE_INTEGER, line, Number.MAX_SAFE_INTEGER);
   return {
     range: end,
     hoverMessage: values.map((value) => new vscode.MarkdownString(whole(value))),
-    renderOptions: { after: { contentText: text.replaceAll(" ", BLANK) } },
+    renderOptions: { after: { contentText: briefly(values).replaceAll(" ", BLANK) } },
   };
 }

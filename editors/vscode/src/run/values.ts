@@ -109,6 +109,11 @@ export function brief(value: Value): string {
   return [[...known, ...nan].join("  "), ...time, `${shape(value.shape)} ${value.dtype}`].filter((part) => part !== "").join("  · ");
 }
 
+// Formats the values of a line. If it has several bindings (`a, b = …`), each value has the name of its variable.
+export function briefly(values: readonly Value[]): string {
+  return values.map((value) => (values.length > 1 ? `${value.name}: ${brief(value)}` : brief(value))).join("   ");
+}
+
 // Formats all facts about a value as Markdown, for the hover.
 export function whole(value: Value): string {
   const numbers = [
