@@ -371,8 +371,18 @@ fn run(job: Job) -> Event {
                     let (version, text_number) = (*version, *text_number);
                     let cell = cell.as_ref();
                     let in_progress = in_progress.iter().find(|run| run.uri == *owner);
-                    let subject =
-                        Subject { view, uri, cell, profile, preferences, version, text_number, said, sent, in_progress };
+                    let subject = Subject {
+                        view,
+                        uri,
+                        cell,
+                        profile,
+                        preferences,
+                        version,
+                        text_number,
+                        said,
+                        sent,
+                        in_progress,
+                    };
                     read.question.find(&subject);
                 }
             }

@@ -202,7 +202,7 @@ mod tests {
         let mut observed = Observed::default();
         (0..MAX_VALUES + 5).for_each(|_| observed.value(&value(1, 1, 2)));
         (0..MAX_KERNELS + 5).for_each(|_| observed.kernel(&kernel(json!([]))));
-        let (values, kernels) = observed.placed("a = b", FileKind::Rx, Encoding::Utf8);
+        let (values, kernels) = observed.placed("a = b", FileKind::Rx, Encoding::Utf8, None);
         assert_eq!((values.len(), kernels.len()), (MAX_VALUES, MAX_KERNELS));
     }
 }

@@ -199,7 +199,7 @@ fn missing_dims_and_inputs_are_one_event() {
     let head = "@R.function\ndef main(x: R.Tensor((\"n\", \"m\"), \"float32\"), s: R.Shape(ndim=2), t: R.Tuple(R.Tensor((\"n\",), \"float32\"), R.Tensor(dtype=\"float32\", ndim=1))):\n";
     for name in ["f.rx", "f.py"] {
         let imports = "from tvm.script import relax as R\n\n";
-        folder.write(name, &format!("{imports}{head}    return x\n"));
+        folder.write(name, format!("{imports}{head}    return x\n"));
         let missing = |args: &[&str]| {
             let run = folder.run(&[&[name, "--format", "json"], args].concat());
             let events = run.stdout();
