@@ -233,7 +233,7 @@ mod tests {
     fn cells_are_changed_moved_and_removed() {
         let mut notebook = notebook();
         let at = |column| Point { line: 0, column };
-        let change = Change { range: Some((at(10), at(11))), text: "w".into() };
+        let change = Change { range: Some((at(9), at(10))), text: "w".into() };
         let texts = vec![(uri("b"), 2, vec![change])];
         assert!(notebook.change(Changes { splice: None, texts }, Encoding::Utf16).is_empty());
         assert!(notebook.text().ends_with("y = '🦀' w z\n"), "{}", notebook.text());

@@ -123,7 +123,8 @@ impl Masked {
 
     /// Appends a line as a comment. A line of one byte has no space for the mask; it is kept.
     fn hide(&mut self, line: &str) {
-        let indent = line.len() - line.trim_start().len();
+        let end = line.trim_end_matches(['\n', '\r']).len();
+        let indent = (line.len() - line.trim_start().len()).min(end.saturating_sub(MASK.len()));
         let (blanks, rest) = line.split_at_checked(indent).unwrap_or(("", line));
         let code = rest.trim_end_matches(['\n', '\r']);
         let start = (MASK.len()..=code.len()).find_map(|end| code.get(..end));

@@ -437,9 +437,10 @@ pub(crate) fn item_signature(db: &dyn salsa::Database, caller: ItemInput, name: 
     let Some(item) = scope_index(db, scope).get(&name).copied() else {
         return scope_externs(db, scope).get(&name).cloned();
     };
-    // A declared return type is trusted. The full signature would require a check of the callee's body.
+    // A declared return type is trusted. The full signature would require a check of the callee's body. The return type
+    // of a function is not inferred for the function itself.
     let declared = signature(db, item);
-    if !return_is_inferred(&declared) {
+    if item == caller || !return_is_inferred(&declared) {
         return Some(declared);
     }
     // The memo of the last check may ask for a callee that the text before an edit mentioned. [`scope_inferable`] is

@@ -137,8 +137,10 @@ pub fn provenance(
     bounds: &Bounds,
     target: &Facet,
 ) -> Option<Provenance> {
-    let mut probe = Probe { schema, original: arguments, now: arguments.to_vec(), bounds, target, runs: MAX_RUNS };
+    let now = arguments.to_vec();
+    let mut probe = Probe { schema, original: arguments, now, bounds, target, value: None, runs: MAX_RUNS };
     let fact = probe.run()?;
+    probe.value = Some(fact.clone());
     let perturbations = perturbation::perturbations(schema, arguments, &fact);
     let (attributes, operands): (Vec<_>, Vec<_>) =
         perturbations.into_iter().partition(|(input, _)| matches!(input, Input::Attribute { .. }));
@@ -205,6 +207,8 @@ struct Probe<'a> {
     now: Vec<Argument>,
     bounds: &'a Bounds,
     target: &'a Facet,
+    /// The value of the target for the original arguments.
+    value: Option<Fact>,
     /// The remaining number of runs.
     runs: usize,
 }
@@ -251,7 +255,9 @@ impl Probe<'_> {
     /// Sets all `perturbations` to a marker value for `fact` and runs the rule. Returns the value of the target and
     /// whether the marker occurs in it.
     fn marked(&mut self, perturbations: &[&Perturbation], fact: &Fact) -> (Option<Fact>, bool) {
-        for mark in marks(fact) {
+        // A marker that equals the original value would seem to come from each operand: float16 from `x` in
+        // `astype(x, "float16")`.
+        for mark in marks(fact).into_iter().filter(|mark| self.value.as_ref() != Some(mark)).collect::<Vec<_>>() {
             perturbations.iter().for_each(|(input, _)| self.set(input, &mark));
             let result = self.run();
             perturbations.iter().for_each(|perturbation| self.reset(perturbation));

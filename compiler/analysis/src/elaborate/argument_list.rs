@@ -44,10 +44,10 @@ impl Parameters<'_> {
 
 impl Checker<'_> {
     /// Replaces the fixes of the diagnostics about arguments, from number `since` on, by the one that puts the
-    /// arguments into an order that fits, if there is such an order. It corrects all of them, so another fix for one of
-    /// them would contradict it.
+    /// arguments into an order that fits, if there is such an order and they do not fit as they are. It corrects all of
+    /// them, so another fix for one of them would contradict it.
     pub(super) fn offer_order(&mut self, since: usize, params: &Parameters<'_>, args: &[IrExpr]) {
-        if self.diagnostics.len() == since {
+        if self.diagnostics.len() == since || params.accept(&args.iter().collect::<Vec<_>>()) {
             return;
         }
         let Some(fix) = self.reordered(params, args) else { return };

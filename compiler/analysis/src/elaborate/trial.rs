@@ -105,7 +105,8 @@ impl Checker<'_> {
     /// Returns the fix that passes a variable for parameter `at`, the only one without an argument, if the call is
     /// valid with it.
     pub(super) fn missing_operand(&mut self, bound: &BoundCall, at: usize) -> Option<Fix<Place>> {
-        let param = bound.schema.params.get(at).filter(|param| param.kind == ParamKind::Tensor)?;
+        let takes_value = |param: &&Param| matches!(param.kind, ParamKind::Tensor | ParamKind::Any);
+        let param = bound.schema.params.get(at).filter(takes_value)?;
         let bounds = self.bounds.clone();
         let given: Vec<IrExpr> = bound.slots.iter().filter_map(operand).cloned().collect();
         let passed = self.variables_to_pass(&[name(param.name)], &given).into_iter().find_map(|variable| {

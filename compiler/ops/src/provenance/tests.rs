@@ -74,6 +74,8 @@ fn moved_dims_are_traced_to_their_operands() {
     let cast = [("x", tensor("4:float32")), ("dtype", text("int8"))];
     assert_eq!(of("astype", &cast, Part::Dtype), "dtype");
     assert_eq!(of("astype", &cast, Part::Rank), "x.Rank");
+    let half = [("x", tensor("4:float32")), ("dtype", text("float16"))];
+    assert_eq!(of("astype", &half, Part::Dtype), "dtype");
 }
 
 #[test]

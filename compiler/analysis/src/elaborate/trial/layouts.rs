@@ -6,7 +6,7 @@ use crate::elaborate::bound_call::BoundCall;
 use rx_base::Dim;
 use rx_ir::{Argument, Attr, Expr as IrExpr};
 
-/// A parameter that takes a layout: its index, the given layout, and the usual layouts of such an operand.
+/// A parameter that takes a layout: its index, the given layout, and the other usual layouts of such an operand.
 struct LayoutParam<'a> {
     at: usize,
     given: &'a str,
@@ -19,7 +19,9 @@ impl<'a> LayoutParam<'a> {
         let Some(Argument::Attr(Attr::Str(given))) = bound.slots.get(at) else { return None };
         // Whatever text is given is meant as a layout of this operand.
         let like = if name == "data_layout" { format!("N{given}") } else { format!("O{}", given.replace('N', "")) };
-        Some(LayoutParam { at, given, usual: rx_ops::usual_layouts(&like) })
+        let mut usual = rx_ops::usual_layouts(&like);
+        usual.retain(|layout| **layout != **given);
+        Some(LayoutParam { at, given, usual })
     }
 
     fn change(&self, layout: &str) -> (usize, Argument, String) {
