@@ -19,8 +19,21 @@ pub struct QuickFix {
     pub diagnostic: usize,
     /// Whether it is the preferred fix, which can be applied without a review.
     pub preferred: bool,
+    /// Its effect.
+    pub effect: Effect,
     /// The edits.
     pub edits: Vec<Edit>,
+}
+
+/// The effect of a [`QuickFix`], in the order in which fixes are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// It fixes the mistake.
+    Fixes,
+    /// It fixes the mistake, but leaves another one that follows from the change.
+    Moves,
+    /// It adds a comment that suppresses the diagnostic.
+    Suppresses,
 }
 
 /// Returns the fixes of the diagnostics that touch `range`, safe ones first. For each diagnostic, a further fix adds a
@@ -38,6 +51,7 @@ pub fn quick_fixes(view: &FileView<'_>, diagnostics: &[Diagnostic<Span>], range:
                 title: fix.title.clone(),
                 diagnostic: *at,
                 preferred: preferred.is_some_and(|preferred| std::ptr::eq(preferred, fix)),
+                effect: Effect::Fixes,
                 edits,
             }));
         }
@@ -55,6 +69,7 @@ pub fn quick_fixes(view: &FileView<'_>, diagnostics: &[Diagnostic<Span>], range:
             title: format!("ignore {} here", diagnostic.code),
             diagnostic: at,
             preferred: false,
+            effect: Effect::Suppresses,
             edits: vec![edit],
         }));
     }

@@ -52,7 +52,9 @@ mod syntax_tree;
 mod token_at;
 mod tree;
 
-pub use actions::{FunctionAt, QuickFix, annotate, first_function, fix_all, function_around, function_in, quick_fixes};
+pub use actions::{
+    Effect, FunctionAt, QuickFix, annotate, first_function, fix_all, function_around, function_in, quick_fixes,
+};
 pub use calls::{Call, function_at, incoming, outgoing};
 pub use code_lens::cost_line;
 pub use completion::{Completion, CompletionKind, Completions, Subject, completion_doc, completions};

@@ -16,11 +16,12 @@
 //!
 //! Axes change together if the same variable indexes them. Requires that their extents and those of the loops are
 //! literals, and that all their indices are single variables. A fix is offered if the file has fewer errors with it;
-//! an `out_ty` of a call that states the old size is reported then, with its own fix.
+//! an `out_ty` of a call that states the old size is reported then, with its own fix. Such a fix is offered after those
+//! that leave no mistake.
 
 mod reading;
 
-use crate::actions::QuickFix;
+use crate::actions::{Effect, QuickFix};
 use reading::{Kernel, Linked};
 use rx_base::fix::{self, Edit};
 use rx_base::{Code, Diagnostic, Fix, Name, Span};
@@ -46,8 +47,10 @@ pub fn symbolic_kernel_fixes(
         let text = view.document().text();
         let Some(fix) = symbolic_fix(view, &text, diagnostic.primary) else { continue };
         let Some(edits) = fix::edits(&text, &fix) else { continue };
-        if is_better(diagnostics, &check(&fix::apply(&text, &edits))) {
-            found.push(QuickFix { title: fix.title, diagnostic: at, preferred: false, edits });
+        let after = check(&fix::apply(&text, &edits));
+        if is_better(diagnostics, &after) {
+            let effect = if count_outputs(&after) > count_outputs(diagnostics) { Effect::Moves } else { Effect::Fixes };
+            found.push(QuickFix { title: fix.title, diagnostic: at, preferred: false, effect, edits });
         }
     }
     found
@@ -59,6 +62,11 @@ fn is_better(before: &[Diagnostic<Span>], after: &[Diagnostic<Span>]) -> bool {
         found.iter().filter(|it| it.code != Code::CallTirOutputMismatch).cloned().collect()
     };
     fix::is_better(&others(before), &others(after), 1)
+}
+
+/// Counts the outputs that are declared with another type than that of the buffer.
+fn count_outputs(found: &[Diagnostic<Span>]) -> usize {
+    found.iter().filter(|it| it.code == Code::CallTirOutputMismatch).count()
 }
 
 /// An argument of a `call_tir`.

@@ -87,7 +87,7 @@ pub fn actions(
         let mut check = |text: &str| check(subject, text);
         let mut fixes = rx_ide::symbolic_kernel_fixes(&subject.view, &diagnostics, range, &mut check);
         fixes.extend(rx_ide::quick_fixes(&subject.view, &diagnostics, range));
-        fixes.sort_by_key(|fix| !fix.preferred);
+        fixes.sort_by_key(|fix| (!fix.preferred, fix.effect));
         found.splice(0..0, fixes.into_iter().map(|fix| quick_fix(subject, &diagnostics, fix)));
     }
     // Actions on a whole file or function are expensive to compute. They are offered only if the client requests their

@@ -28,6 +28,8 @@ impl State {
                     searches = left;
                     for fix in self.attribute_fixes(wanted, *at) {
                         if !placed.fixes.contains(&fix) {
+                            // A report shows the titles of fixes only where there is no help.
+                            placed.help.extend((!placed.help.is_empty()).then(|| fix.title.clone()));
                             placed.fixes.push(fix);
                         }
                     }

@@ -1,6 +1,7 @@
 use crate::fixture::Fixture;
 use rx_base::Span;
 use rx_db::FileKind;
+use rx_ide::Effect;
 
 /// Returns the fixes at the cursor: title, whether preferred, and the line of the cursor after each.
 fn fixes(fixture: &Fixture) -> Vec<(String, bool, String)> {
@@ -140,8 +141,8 @@ fn attribute_that_contradicts_another_use_is_not_offered() {
     assert_eq!(attribute_fixes(returned, body), []);
 }
 
-/// Returns the titles of the fixes at the cursor that make a prim_func symbolic, with the texts after them.
-fn symbolic_fixes(text: &str, kind: FileKind) -> Vec<(String, String)> {
+/// Returns the titles and effects of the fixes at the cursor that make a prim_func symbolic, with the texts after them.
+fn symbolic_fixes(text: &str, kind: FileKind) -> Vec<(String, Effect, String)> {
     let fixture = Fixture::of_kind(text, kind);
     let diagnostics = fixture.workspace.diagnostics(fixture.file);
     let at = Span::empty(fixture.cursor as u32);
@@ -150,7 +151,7 @@ fn symbolic_fixes(text: &str, kind: FileKind) -> Vec<(String, String)> {
         fixture.workspace.diagnostics(fixture.file)
     };
     let found = rx_ide::symbolic_kernel_fixes(&fixture.view(), &diagnostics, at, &mut check);
-    found.into_iter().map(|fix| (fix.title, fixture.applied(&fix.edits))).collect()
+    found.into_iter().map(|fix| (fix.title, fix.effect, fixture.applied(&fix.edits))).collect()
 }
 
 const RELU: &str = r#"@I.ir_module
@@ -178,8 +179,8 @@ fn prim_func_of_another_size_is_made_symbolic() {
     let python = format!("{imports}\n{RELU}");
     for (text, kind) in [(RELU, FileKind::Rx), (python.as_str(), FileKind::Python)] {
         let fixes = symbolic_fixes(text, kind);
-        let titles: Vec<&str> = fixes.iter().map(|(title, _)| title.as_str()).collect();
-        assert_eq!(titles, ["make axis 0 of `relu` symbolic"]);
+        let [(title, effect, changed)] = &fixes[..] else { panic!("{fixes:?}") };
+        assert_eq!((title.as_str(), *effect), ("make axis 0 of `relu` symbolic", Effect::Fixes));
         let lines = r#"
     def relu(var_A: T.handle, var_B: T.handle):
         T.func_attr({"tirx.noalias": True})
@@ -188,11 +189,18 @@ fn prim_func_of_another_size_is_made_symbolic() {
         B = T.match_buffer(var_B, (n, T.int64(8)), "float32")
         for i, j in T.grid(n, T.int64(8)):
 "#;
-        assert!(fixes[0].1.contains(lines), "{}", fixes[0].1);
-        let fixed = Fixture::of(&fixes[0].1, kind);
+        assert!(changed.contains(lines), "{changed}");
+        let fixed = Fixture::of(changed, kind);
         let left = fixed.workspace.diagnostics(fixed.file);
         assert!(left.iter().all(|it| it.severity != rx_base::Severity::Error), "{left:?}");
     }
+}
+
+#[test]
+fn symbolic_prim_func_with_an_output_of_the_old_size_is_not_the_first_fix() {
+    let text = RELU.replace("out_ty=R.Tensor((1, 8)", "out_ty=R.Tensor((8, 8)");
+    let fixes = symbolic_fixes(&text, FileKind::Rx);
+    assert!(matches!(fixes[..], [(_, Effect::Moves, _)]), "{fixes:?}");
 }
 
 #[test]
