@@ -28,6 +28,7 @@ use rx_ir::{
 use rx_syntax::token::TokenKind;
 use rx_tir::PrimFunc;
 use rx_tir::print::Header;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -89,26 +90,10 @@ fn printed(module: &Module) -> Printer {
     let functions = module.items.iter().filter(|item| !matches!(item, Item::Text { name: None, .. })).count();
     let class = module.class.or_else(|| (functions > 1).then(|| name("Module")));
     let mut printer = Printer { out: String::new(), parts: Vec::new(), indent: 0, class, hides_class: false };
-    if !section.is_empty() {
-        printer.out.push_str(section.trim_end());
-        printer.out.push('\n');
-    }
-    let mut prelude = with_imports(module.prelude.trim_end(), &module, class);
     let undeclared = undeclared(&module);
     let mut declared: Vec<Name> =
-        symbols::declared_in(&prelude).into_iter().chain(undeclared.iter().copied()).collect();
+        symbols::declared_in(&module.prelude).into_iter().chain(undeclared.iter().copied()).collect();
     declared.sort_unstable_by_key(|symbol| symbol.as_str());
-    for symbol in undeclared {
-        prelude.push_str(&format!("\n{symbol} = TypeVar(\"{symbol}\")"));
-    }
-    if !prelude.is_empty() {
-        printer.out.push_str(prelude.trim_start_matches('\n'));
-        printer.out.push('\n');
-        // TVM prints declarations of dims directly before the class, but an empty line after imports.
-        if symbols::declared_in(prelude.lines().last().unwrap_or_default()).is_empty() {
-            printer.out.push('\n');
-        }
-    }
     if let Some(class) = class {
         printer.line("@I.ir_module");
         printer.line(&format!("class {class}:"));
@@ -141,37 +126,62 @@ fn printed(module: &Module) -> Printer {
             Item::Text { text, .. } => printer.lines(text),
         }
     }
+    let head = head(&section, with_imports(module.prelude.trim_end(), &printer.out), &undeclared);
+    for part in &mut printer.parts {
+        part.lines = part.lines.start + head.len()..part.lines.end + head.len();
+    }
+    printer.out.insert_str(0, &head);
     printer
 }
 
-/// Returns the prelude (the text before the module). If it imports `R` from TVM, adds missing imports: of `I` if there
-/// is a class, and of `T` if there is a prim_func or a body declares dims. Any other prelude is returned unchanged: its
-/// reader is assumed to know these names.
-fn with_imports(prelude: &str, module: &Module, class: Option<Name>) -> String {
+/// Returns the text before the module: the metadata section, the prelude, and declarations of the dims of signatures.
+fn head(section: &str, mut prelude: String, undeclared: &[Name]) -> String {
+    let mut head = String::new();
+    if !section.is_empty() {
+        head.push_str(section.trim_end());
+        head.push('\n');
+    }
+    for symbol in undeclared {
+        prelude.push_str(&format!("\n{symbol} = TypeVar(\"{symbol}\")"));
+    }
+    if !prelude.is_empty() {
+        head.push_str(prelude.trim_start_matches('\n'));
+        head.push('\n');
+        // TVM prints declarations of dims directly before the class, but an empty line after imports.
+        if symbols::declared_in(prelude.lines().last().unwrap_or_default()).is_empty() {
+            head.push('\n');
+        }
+    }
+    head
+}
+
+/// Returns the prelude (the text before the module). If it imports `R` from TVM, adds missing imports of `I` and `T` if
+/// the printed `items` name them. Any other prelude is returned unchanged: its reader is assumed to know these names.
+fn with_imports(prelude: &str, items: &str) -> String {
     let imports = |line: &str, dialect: &str| {
         let line = line.trim();
-        line.starts_with("from tvm.script import")
-            && line.split_whitespace().collect::<Vec<_>>().ends_with(&["as", dialect])
+        let imports = |part: &str| part.split_whitespace().collect::<Vec<_>>().ends_with(&["as", dialect]);
+        line.starts_with("from tvm.script import") && line.split(',').any(imports)
     };
     let Some(at) = prelude.lines().position(|line| imports(line, "R")) else { return prelude.to_owned() };
-    let has_loops = module.prim_funcs().next().is_some() || module.functions().any(names_scalars);
+    let is_missing = |dialect| !prelude.lines().any(|line| imports(line, dialect));
     let mut lines: Vec<&str> = prelude.lines().collect();
-    let wanted = [
-        (class.is_some(), "I", "from tvm.script import ir as I"),
-        (has_loops, "T", "from tvm.script import tirx as T"),
-    ];
-    for (_, name, line) in wanted.into_iter().filter(|(wanted, ..)| *wanted) {
-        if !prelude.lines().any(|known| imports(known, name)) {
+    for (dialect, line) in [("I", "from tvm.script import ir as I"), ("T", "from tvm.script import tirx as T")] {
+        if is_missing(dialect) && mentions(items, dialect) {
             lines.insert(at, line);
         }
     }
     lines.join("\n")
 }
 
-/// Whether the body of a function declares dims, as in `n = T.int64()`.
-fn names_scalars(function: &RelaxFunction) -> bool {
-    let known = symbols::known_in(function, &NameSet::default());
-    !symbols::of_body(function, &known).is_empty()
+/// Whether a text names an attribute of `namespace`, as in `T.int64`.
+fn mentions(text: &str, namespace: &str) -> bool {
+    let found = Cell::new(false);
+    rename(text, |name, before_dot| {
+        found.set(found.get() || before_dot && name == namespace);
+        None
+    });
+    found.get()
 }
 
 /// Prints a prim_func, without the indentation of a class.

@@ -134,15 +134,19 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether each index is evidently in range: a constant, or a loop variable (or a cast of one to an integer dtype)
-    /// whose values are not negative and below the axis's extent.
+    /// Whether each index is evidently in range: a constant, or a loop variable (or a cast of one to an integer dtype
+    /// that holds its values) whose values are not negative and below the axis's extent.
     pub(super) fn always_in_range(&self, buffer: BufferId, indices: &[Expr]) -> bool {
         let shape = &self.func.buffer(buffer).shape;
         shape.len() == indices.len()
             && shape.iter().zip(indices).all(|(extent, index)| match index {
                 Expr::Int { value, .. } => extent.as_int().is_some_and(|extent| (0..extent).contains(value)),
                 Expr::Cast { dtype, value } if dtype.is_int() => match &**value {
-                    Expr::Var { var, .. } => self.stays_below(*var, extent),
+                    Expr::Var { var, dtype: own } => {
+                        let holds = value_bits(*dtype) >= value_bits(*own)
+                            || extent.as_int().is_some_and(|extent| extent <= 1 << value_bits(*dtype));
+                        holds && self.stays_below(*var, extent)
+                    }
                     _ => false,
                 },
                 Expr::Var { var, .. } => self.stays_below(*var, extent),
@@ -160,6 +164,11 @@ impl Emitter<'_> {
             _ => false,
         }
     }
+}
+
+/// Returns the number of bits of an integer dtype without the sign bit.
+fn value_bits(dtype: DType) -> u32 {
+    u32::from(dtype.bits) - u32::from(dtype.code == TypeCode::Int)
 }
 
 /// Returns the unroll factor: `most`, halved until a loop of `count` iterations fills the vectors or one vector

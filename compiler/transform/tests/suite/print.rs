@@ -139,6 +139,15 @@ fn several_functions_without_a_module_get_one_and_its_imports() {
 }
 
 #[test]
+fn types_of_scalars_get_the_import_of_their_namespace() {
+    let text = printed(
+        "CanonicalizeBindings",
+        "from tvm.script import relax as R\n\n@R.function\ndef main(n: R.Prim(\"int64\")):\n    return n\n",
+    );
+    assert!(text.contains("from tvm.script import tirx as T\n") && text.contains("n: T.int64"), "{text}");
+}
+
+#[test]
 fn deep_nesting_is_printed_in_steps_that_grow_with_the_text() {
     let mut text = String::from(
         "@R.function\ndef main(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):\n",
