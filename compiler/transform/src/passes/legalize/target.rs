@@ -2,6 +2,7 @@
 
 use crate::Module;
 use rx_ir::{Attr, Item, StructInfo};
+use rx_syntax::token::{Token, TokenKind, tokens};
 use std::sync::Arc;
 
 /// A target as the module declares it.
@@ -35,29 +36,53 @@ pub(super) fn of_types<'t>(targets: &'t [Target], types: &[StructInfo]) -> Optio
 /// Parses the target at the start of a device's arguments, which is a dictionary or a string.
 fn target(arguments: &str) -> Option<Target> {
     let written = first_argument(arguments)?.trim();
-    let kind = match written.split_once("\"kind\": \"") {
-        Some((_, rest)) => rest.split('"').next()?,
-        None => written.strip_prefix('"')?.split(['"', ' ']).next()?,
+    let kind = match written.starts_with('{') {
+        true => kind_of_dictionary(written)?,
+        false => unquoted(written)?.split_whitespace().next()?,
     };
     Some(Target { kind: kind.into(), attribute: Attr::Opaque(format!("T.target({written})").into()) })
 }
 
-/// Returns the text before the first comma or closing parenthesis that is outside of brackets and double quotes.
-fn first_argument(text: &str) -> Option<&str> {
-    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            _ if quoted => {}
-            '(' | '[' | '{' => depth += 1,
-            ',' | ')' if depth == 0 => return text.get(..at),
-            ')' | ']' | '}' => depth -= 1,
-            _ => {}
+/// Returns the value of the entry `kind`, not of one in a nested dictionary such as that of `host`.
+fn kind_of_dictionary(text: &str) -> Option<&str> {
+    let of = |token: Token| text.get(token.span.range());
+    let mut depth = 0usize;
+    let mut entry = tokens(text).filter(|token| {
+        depth = depth_after(depth, token.kind);
+        depth == 1 && !token.kind.is_trivia()
+    });
+    while let Some(key) = entry.next() {
+        let is_kind = of(key).and_then(unquoted) == Some("kind");
+        if is_kind && entry.next().is_some_and(|token| token.kind == TokenKind::Colon) {
+            return entry.next().and_then(of).and_then(unquoted);
         }
     }
     None
+}
+
+/// Returns the contents of a string literal.
+fn unquoted(text: &str) -> Option<&str> {
+    ['"', '\''].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+}
+
+/// Returns the text before the first comma or closing parenthesis that is outside of brackets and strings.
+fn first_argument(text: &str) -> Option<&str> {
+    let mut depth = 0usize;
+    let end = tokens(text).find(|token| {
+        let is_end = depth == 0 && matches!(token.kind, TokenKind::Comma | TokenKind::RightParen);
+        depth = depth_after(depth, token.kind);
+        is_end
+    })?;
+    text.get(..end.span.start as usize)
+}
+
+/// Returns the number of open brackets after a token.
+fn depth_after(depth: usize, kind: TokenKind) -> usize {
+    match kind {
+        kind if kind.is_opener() => depth + 1,
+        kind if kind.is_closer() => depth.saturating_sub(1),
+        _ => depth,
+    }
 }
 
 #[cfg(test)]
@@ -76,6 +101,10 @@ mod tests {
             read("\"cuda -arch=sm_80\", 0)"),
             Some(("cuda".to_owned(), "T.target(\"cuda -arch=sm_80\")".to_owned()))
         );
+        let with_host = "{\'host\': {\'kind\': \'llvm\'}, \'kind\': \'cuda\'}";
+        assert_eq!(read(&format!("{with_host}, 0)")), Some(("cuda".to_owned(), format!("T.target({with_host})"))));
+        assert_eq!(read("\'a]\')"), Some(("a]".to_owned(), "T.target(\'a]\')".to_owned())));
+        assert_eq!(read("])"), None);
         assert_eq!(read(""), None);
         assert_eq!(read("target"), None);
     }
