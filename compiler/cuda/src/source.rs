@@ -339,7 +339,8 @@ pub enum PlanError {
     /// The condition of a launch cannot be evaluated: it divides by zero, for example.
     #[error("the condition under which {0} is launched has no value")]
     Condition(String),
-    /// The call has more than [`MOST_LAUNCHES`] launches and iterations of host loops without launches.
+    /// The launches of the call, together with the iterations of host loops that launch nothing, are more than
+    /// [`MOST_LAUNCHES`].
     #[error("a call of {0} takes more than {most} launches", most = MOST_LAUNCHES)]
     Launches(Name),
     /// A launch has more blocks on an axis than [`MOST_BLOCKS`].

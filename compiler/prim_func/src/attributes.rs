@@ -64,7 +64,8 @@ fn func_attr(cursor: Cursor<'_>, statement: &Statement) -> Option<(rx_base::Span
     }
 }
 
-/// Returns the value of a literal; any other expression, also a tuple, is kept as its source text.
+/// Returns the value of a literal. Keeps an expression that has no value as an attribute as its source text: for
+/// example a call, a tuple, an integer beyond 64 bits, or a dict with a key that is no string.
 pub fn literal(cursor: Cursor<'_>, expr: &Expr) -> Attr {
     let opaque = || Attr::Opaque(cursor.source(expr.tokens).into());
     match &expr.kind {

@@ -77,8 +77,8 @@ pub(super) enum Combine {
 }
 
 impl Combine {
-    /// Returns the value with which each thread's partial result begins: it may be combined any number of times. `None`
-    /// if there is no such value.
+    /// Returns the value with which each thread's partial result begins: `init` if combining it several times gives the
+    /// same result as combining it once (as for a maximum), otherwise the identity. `None` if no identity is known.
     pub(super) fn begin(&self, init: &Expr, dtype: DType) -> Option<Expr> {
         match self {
             Combine::Operation(combine) => print::begin(*combine, init, dtype),

@@ -380,7 +380,8 @@ pub(super) struct Reduced {
     /// Variable of the value that is combined with it: an iteration's element, another thread's partial result, or
     /// `init`.
     pub(super) other: VarId,
-    /// The combination of both. For a tuple, it may mention the variables of all its elements.
+    /// The combination of `partial` and `other`. For a tuple, it may also mention these two variables of its other
+    /// elements.
     pub(super) combined: Expr,
     /// The source position of the store, which run-time errors name.
     pub(super) site: Site,

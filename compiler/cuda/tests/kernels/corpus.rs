@@ -324,7 +324,9 @@ fn as_cuda(cases: &[Judged], table: &mut Table) {
     }
 }
 
-/// Runs every function on the interpreter, on the CPU and as CUDA.
+/// Runs each function on the interpreter, on the CPU and as simulated CUDA, as far as possible, and counts the
+/// outcomes. A function that exceeds the interpreter's limits runs on the CPU only. Without a C++ compiler, none runs
+/// as CUDA.
 fn run_all(corpus: &str, found: Vec<Found>) -> Table {
     let mut table = Table { functions: found.len(), ..Table::default() };
     let mut judged: Vec<Judged> = Vec::new();

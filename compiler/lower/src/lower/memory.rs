@@ -80,7 +80,8 @@ impl Tensors {
         }
     }
 
-    /// Returns the tensor that a register views, or the register itself.
+    /// If the register is a view in `views`, returns the viewed tensor, otherwise the register itself. Views of tensors
+    /// that the function may not write into are not in `views`.
     fn root(&self, register: Register) -> Register {
         self.views.get(&register).map_or(register, |view| view.of)
     }

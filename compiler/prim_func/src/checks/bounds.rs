@@ -17,7 +17,7 @@ use rx_base::{Code, Diagnostic, Dim};
 use rx_context::ItemPlace;
 use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 
-/// The value that all symbols have in each attempt of a search.
+/// The values that a search tries for the symbols: in each attempt, all symbols have the same one.
 const TRIED: [i64; 12] = [5, 8, 16, 3, 17, 33, 64, 100, 2, 1, 4, 7];
 
 /// The limit on the attempts to prove a witness for all symbols.

@@ -25,7 +25,7 @@ use rx_context::ItemPlace;
 use rx_tir::func::Scope as Memory;
 use rx_tir::{BufferId, Expr, IterKind, LoopKind, VarId};
 
-/// The value that all symbols have in each attempt of a search.
+/// The values that a search tries for the symbols: in each attempt, all symbols have the same one.
 const TRIED: [i64; 2] = [4, 7];
 
 /// Two iterations that write the same element.

@@ -20,7 +20,7 @@ use rx_base::{Code, Diagnostic};
 use rx_context::ItemPlace;
 use rx_tir::Expr;
 
-/// The value that all symbols have in each attempt of a search.
+/// The values that a search tries for the symbols: in each attempt, all symbols have the same one.
 const TRIED: [i64; 4] = [5, 8, 33, 1];
 
 /// A declared region as range checks: for each dim the first index, and the last index plus one.

@@ -151,8 +151,8 @@ impl<'a> Reader<'a> {
                 let known = self.file.macros.get(&name)?;
                 let outside = Some(name);
                 let (segments, hygienic) = (&*known.segments, known.hygienic);
-                // A hygienic macro does not see the outermost scope, which contains the function's symbols. The scope
-                // is kept for new symbols.
+                // A hygienic macro does not see the names in the outermost scope, which contains the function's symbols
+                // (`floor`). The scope itself stays (`scopes`), since new symbols of the macro are declared in it.
                 Some(Definition { segments, def: None, hygienic, scopes: 1, floor: 1, outside })
             }
         }

@@ -131,7 +131,8 @@ struct Rewriter<'a> {
 struct Open {
     bindings: Vec<VarBinding>,
     origin: Origin,
-    /// The replacements of variables: the variable with a new dtype, or a copy of it.
+    /// For each variable that the block has bound so far, and each parameter that changed or has a copy: the variable
+    /// to use in later bindings. It is the same variable, with the dtype that it has now, or a 16-bit copy of it.
     current: NameMap<Expr>,
     /// The variables that are used outside of the block or by a nested function, and keep their dtype.
     kept: NameSet,

@@ -54,8 +54,8 @@ fn short(text: &str, letter: &str, ty: &str) -> String {
     })
 }
 
-/// Runs passes, checks that the output has no errors, and returns its Relax functions, with `V` for vectors of `n`
-/// elements.
+/// Runs passes on a module, checks that the printed output is read without errors, and returns the text of its Relax
+/// functions. In the text, `V` replaces the type of a `float32` vector of `n` elements.
 fn relax_of(passes: &str, module: &Module) -> String {
     let made = apply(passes, module.clone()).expect("a module");
     let text = print(&made);

@@ -259,7 +259,7 @@ impl Problem {
         self.channels.map_or(1, |axis| self.axes[axis].own)
     }
 
-    /// Returns the number of neighbours along the last axis per thread.
+    /// Returns the number of adjacent outputs along the last axis that each thread computes.
     pub(super) fn width(&self) -> i64 {
         self.packing.width
     }
