@@ -12,12 +12,14 @@ use std::sync::Arc;
 /// A program, or the diagnostics that say why there is none.
 pub type Lowered = Result<Arc<Program>, Vec<Diagnostic<Span>>>;
 
-/// Returns the program of the function `entry`: for a Relax function, the program with planned memory; otherwise for a
-/// prim_func, a program of that kernel alone. The module should have no errors.
+/// Returns the program of the function `entry`. If there is a Relax function of this name, this is its program, with
+/// planned memory. Otherwise, if there is a prim_func of this name, the program consists of that kernel. The module
+/// should have no errors.
 ///
 /// # Errors
-/// Returns a diagnostic for each construct that has no lowering, usually at its statement, the errors of prim_funcs
-/// that the program needs, or a diagnostic that there is no function `entry`.
+/// - For each construct that has no lowering, a diagnostic, usually at its statement.
+/// - The errors of prim_funcs that the program needs.
+/// - If there is no function `entry`, a diagnostic that says so.
 pub fn program(workspace: &Workspace, module: ModuleId, entry: Name, device: &Device) -> Lowered {
     let db = workspace.database();
     let Some(scope) = workspace.scope(module) else { return Err(vec![missing(entry)]) };

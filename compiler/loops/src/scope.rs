@@ -19,9 +19,11 @@ const MAX_LET_ATOMS: usize = 64;
 ///
 /// Integer expressions become [`Dim`]s. The symbol of a loop is the distance from the loop's start: for
 /// `i in range(2, n)`, `i` is `2 + symbol` and the symbol is in `0..n - 2`. So symbols are never negative, as [`Dim`]
-/// requires. A variable without a known value or sign is an opaque atom. `int64` index arithmetic is assumed not to
-/// overflow. For other dtypes that is proved for the operands of comparisons, casts, divisions, remainders, minima and
-/// maxima, except in a scope for checks ([`Scope::for_checks`]).
+/// requires. A variable whose value is unknown and may be negative is an opaque atom.
+///
+/// `int64` index arithmetic is assumed not to overflow; arithmetic of other dtypes may wrap around. So a comparison,
+/// cast, division, remainder, minimum or maximum is converted only if its operands are proved to fit in their dtype. In
+/// a scope for checks ([`Scope::for_checks`]), that is assumed for all dtypes.
 #[derive(Debug)]
 pub struct Scope {
     pub(crate) values: FxHashMap<VarId, Dim>,

@@ -312,7 +312,7 @@ pub fn commutes(parts: &[TupleElement]) -> bool {
 /// holds one value of each part. It is encoded as a number with one digit for each part, least significant first. All
 /// digits are in base 3 or, if a condition tests for NaN, in base 4, where the digit 3 is NaN in a part of floats.
 struct Cases {
-    /// The number of possible sides.
+    /// The number of different sides: the base of the digits to the power of the number of parts.
     count: usize,
     /// The resulting side, at index `left * count + right`.
     table: Vec<usize>,

@@ -107,7 +107,7 @@ pub enum Constant {
 /// A Relax function as a list of instructions.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// The function's name.
+    /// The name: that of the Relax function, or a new one if a step of lowering adds the procedure.
     pub name: Name,
     /// The parameters. They are the first registers, followed by the captured values of a closure.
     pub params: Vec<(Name, StructInfo)>,

@@ -23,7 +23,8 @@ pub struct PrimFunc {
     pub name: Name,
     /// The parameters, in order.
     pub params: Vec<Param>,
-    /// Variables that are no parameters: their values follow from the shapes of the buffers that a call passes.
+    /// Variables that are no parameters. A call determines their values from the shapes of the buffers that it passes
+    /// ([`crate::bind_symbols`]). A symbol that occurs only in strides gets no value.
     pub symbols: Vec<VarId>,
     /// All variables.
     pub vars: Vec<Var>,

@@ -168,7 +168,8 @@ impl<'f> Printer<'f> {
             self.say_order(buffer);
         }
         match &func.body {
-            // The root block, which allocates the function's buffers, is printed as a comment, as in TVM.
+            // The root block, which allocates the function's buffers, is printed as a comment, as in TVM. If its body
+            // is another such block, both are printed like other blocks.
             Stmt::Block(root) if is_root(root) && !matches!(&root.body, Stmt::Block(inner) if is_root(inner)) => {
                 self.line("# with T.sblock(\"root\"):");
                 self.allocations(root);

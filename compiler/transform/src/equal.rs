@@ -245,7 +245,7 @@ impl<'a> Numbering<'a> {
     }
 
     fn define(&mut self, variable: &mut Name) {
-        // `_` is numbered as well, although no expression can refer to it.
+        // `_` is numbered as well: expressions may refer to it like to any other name.
         let own = name(&format!("v{}", self.defined));
         self.defined += 1;
         self.variables.insert(*variable, own);

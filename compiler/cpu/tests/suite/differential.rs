@@ -22,9 +22,9 @@ fn copies(tensors: &[Tensor]) -> Vec<Tensor> {
     tensors.iter().map(|tensor| tensor.duplicate().unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
-/// Runs a function both ways and compares every buffer. Integers must be equal. Floats may differ by `tolerance` times
-/// the magnitude of the expected value, which counts as at least 1e-6 or, for tolerances above 1e-5, at least 1, since
-/// the terms of sums may cancel.
+/// Runs a function both interpreted and compiled, and compares every buffer. Integers must be equal. Floats may differ
+/// by `tolerance * max(|expected|, least)`, where `least` is 1e-6, or 1 for tolerances above 1e-5: if the terms of a
+/// sum cancel, its error is large relative to the result.
 fn agree(title: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], tolerance: f64) {
     let least = if tolerance > 1e-5 { 1.0 } else { 1e-6 };
     let (mut expected, mut actual) = (copies(tensors), copies(tensors));

@@ -250,7 +250,8 @@ impl FunctionLowering<'_, '_> {
         (joined, written)
     }
 
-    /// Reads the result and the written tensors from the tuple that the branches return.
+    /// Returns the result of the branches, given the register `joined` that they return to. If there are `written`
+    /// tensors, `joined` is a tuple ([`Self::join_branches`]): reads the result and the tensors' new values from it.
     pub(super) fn leave_branches(&mut self, joined: Register, written: &[Register]) -> Register {
         if written.is_empty() {
             return joined;

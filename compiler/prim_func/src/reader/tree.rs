@@ -27,7 +27,8 @@ pub(super) struct Node<'s> {
 /// Returns the statements of a function as a tree; decorators and the header come first.
 pub(super) fn read<'s>(segments: &'s [Arc<Segment>], file: &FileContext) -> Vec<Node<'s>> {
     let mut top = Vec::new();
-    // The nodes that may still get children, outermost first.
+    // The statements whose blocks contain the last statement, outermost first, then the last statement itself. The next
+    // statement is a child of one of them, or of none.
     let mut open: Vec<Node<'_>> = Vec::new();
     let mut index = 0;
     for (segment_index, segment) in (0u32..).zip(segments) {

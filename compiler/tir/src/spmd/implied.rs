@@ -50,7 +50,8 @@ pub fn insert_implied_barriers(func: &mut PrimFunc, collectives: &mut Collective
 /// The maximum number of subexpressions of a value that is substituted for its variable.
 const MAX_PARTS: usize = 256;
 
-/// An access to shared memory, with indices over the variables of loops.
+/// An access to shared memory. In its indices, block axes and `let` variables are replaced by their values, except for
+/// those of [`Accesses::unread`], whose values are too large.
 struct Access {
     buffer: BufferId,
     is_store: bool,

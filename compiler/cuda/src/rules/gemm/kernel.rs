@@ -64,8 +64,8 @@ impl TiledProduct {
         ])
     }
 
-    /// Returns the number of tiles of the result times that of split-K slices: the number of blocks, except of the
-    /// kernel with TMA, whose blocks may compute several.
+    /// Returns the number of tiles of the result times the number of split-K slices. It is also the number of blocks,
+    /// except in the kernel with TMA, where a block may compute several tiles.
     pub(super) fn blocks(&self) -> Expr {
         let Problem { batch, m, n, .. } = &*self.problem;
         let tiles = tiles_of(m.extent(), self.tiling.m) * tiles_of(n.extent(), self.tiling.n) * batch.extent();

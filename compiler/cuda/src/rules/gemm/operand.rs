@@ -27,7 +27,7 @@ use rx_tir::Expr;
 pub(crate) enum Major {
     /// The free axis (MN-major): the rows of `A`, the columns of `B`.
     Mn,
-    /// The K axis (K-major).
+    /// The K axis (K-major): a chunk has consecutive K values of one row. They need not be contiguous in global memory.
     K,
 }
 

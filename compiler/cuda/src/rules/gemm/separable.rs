@@ -61,7 +61,7 @@ pub(crate) struct Bounded {
     pub(crate) last: Option<Expr>,
 }
 
-/// A separated sum in symbolic form.
+/// A separated sum in symbolic form: as in [`Split`], `sum` has the terms that depend on K, `row` all others.
 #[derive(Clone)]
 struct Parts {
     row: Dim,
@@ -118,7 +118,8 @@ impl SeparableAddress {
         let mut ranges = Vec::new();
         while let Some((parts, dim)) = both.pop() {
             // If `dim + other` depends on neither rows nor K, the conditions `dim >= 0` and `other >= 0` are the bounds
-            // of one range: `0 <= dim <= dim + other`.
+            // of one range: `0 <= dim <= dim + other`. For example, `oy + ky - 1 >= 0` and `H - oy - ky >= 0` are the
+            // range `0 <= oy + ky - 1 <= H - 1`.
             let opposite = both.iter().position(|(_, other)| splitter.is_uniform(&(&dim + other)));
             let (mut parts, mut end) = (parts, None);
             if let Some(at) = opposite {

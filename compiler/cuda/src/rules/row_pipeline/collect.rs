@@ -100,8 +100,8 @@ fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
     }))
 }
 
-/// Returns the identity element of an operation; `None` for operations whose values cannot be combined in any order,
-/// and for `BitAnd` of unsigned integers.
+/// Returns the identity element of an operation. Returns `None` for operations, such as a subtraction, whose result
+/// depends on the order in which values are combined, and for `BitAnd` of unsigned integers.
 ///
 /// For a minimum or maximum, the value is only a placeholder: partial results begin with the initial value
 /// ([`Combine::begin`]).

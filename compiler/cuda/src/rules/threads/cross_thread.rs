@@ -1,7 +1,8 @@
 //! Prints cross-thread reductions (all-reduce) by warp shuffles, through shared memory, or both.
 //!
-//! Shuffles require a reduction over `threadIdx.x` only, whose extent is a multiple of 32, or a smaller power of two in
-//! a block of whole warps. The results of several warps, and all other reductions, are combined through shared memory.
+//! Shuffles are used if a reduction is over `threadIdx.x` only, and its extent is a multiple of 32 or, in a block of
+//! whole warps, a smaller power of two. If it has several warps, their results are then combined through shared memory.
+//! All other reductions use shared memory only.
 //!
 //! ```text
 //! // threadIdx.x of extent 32                     // threadIdx.x of extent 48, no multiple of 32
@@ -12,8 +13,8 @@
 //!                                                 __syncthreads();
 //! ```
 //!
-//! Requires an associative combination; a commutative one for a single value. Guarantees that all participating threads
-//! have the result, and the same order of combination in every run.
+//! Requires an associative combination. If a single value is reduced, not a tuple, it must also be commutative.
+//! Guarantees that all participating threads have the result, and the same order of combination in every run.
 //!
 //! Reference: the TVM passes `LowerCrossThreadReduction` and `LowerThreadAllreduce`.
 

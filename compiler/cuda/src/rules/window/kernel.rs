@@ -1,8 +1,11 @@
 //! The kernel of a sliding-window reduction: each thread computes the outputs that [`super::problem`] assigns to it.
 //!
+//! With a *block* ([`super::problem::Block`]), a thread has several outputs along one axis, whose windows overlap. It
+//! then loads each position of the data once for all of them:
+//!
 //! ```text
 //! float sums[outputs] = {};
-//! for (sums, and all taps but the block's)          // taps unrolled if there are few updates
+//! for (all loops of the reduction but the block's)  // loops over taps are unrolled if there are few updates
 //!     float values[positions] = {};
 //!     for (at < positions) values[at] = data at position `at`
 //!     for (tap of the block)
@@ -10,8 +13,8 @@
 //! for (i < outputs) epilogue(sums[i])
 //! ```
 //!
-//! Without a block, `outputs` is 1 and there is no array of positions: each tap's value is loaded when it is used. Sums
-//! also have dimensions for channels and for neighbours, if a thread has several: `sums[channels][outputs][width]`.
+//! Without a block, `outputs` is 1 and there is no array of positions: each tap's value is loaded when it is used. If a
+//! thread has several channels or neighbours, `sums` also has dimensions for these: `sums[channels][outputs][width]`.
 
 use super::packs::Side;
 use super::problem::{Axis, Problem};

@@ -97,7 +97,8 @@ impl Printer<'_, '_, '_> {
         self.name(Use::Value(self.side() > 1))
     }
 
-    /// Names the axes for a linear index inside [`Printer::each_row`].
+    /// Names the variables of the axes for the text inside [`Printer::each_row`], so that a linear index printed there
+    /// is that of the current row.
     pub(super) fn name_row_place(&mut self) -> Result<(), String> {
         self.name(if self.side() > 1 { Use::PlaceInVector } else { Use::Place })
     }
