@@ -16,17 +16,26 @@ pub(crate) struct Compiler<'f> {
     func: &'f PrimFunc,
     sites: Vec<Site>,
     used: Vec<bool>,
-    /// The slot of each variable's value. A block axis that is bound to a plain loop variable shares the loop
-    /// variable's slot: for example `vi` in `vi = T.axis.spatial(n, i)`.
-    places: Vec<usize>,
+    /// The place of each variable's value. A block axis that is bound to a plain loop variable has the place of the loop
+    /// variable: for example `vi` in `vi = T.axis.spatial(n, i)`.
+    places: Vec<Place>,
     depth: usize,
+}
+
+/// The place of a variable's value.
+#[derive(Clone, Copy)]
+enum Place {
+    Slot(usize),
+    /// The only value of a loop variable: 0 in `for k in range(1)`.
+    Constant(i64),
 }
 
 type Result<T> = std::result::Result<T, RunError>;
 
 impl<'f> Compiler<'f> {
     pub(crate) fn new(func: &'f PrimFunc) -> Compiler<'f> {
-        let (used, places) = (vec![false; func.buffers.len()], (0..func.vars.len()).collect());
+        let places = (0..func.vars.len()).map(Place::Slot).collect();
+        let used = vec![false; func.buffers.len()];
         Compiler { func, sites: Vec::new(), used, places, depth: 0 }
     }
 
@@ -37,7 +46,7 @@ impl<'f> Compiler<'f> {
                     return Err(self.malformed("a buffer is not in its table"));
                 }
                 Param::Buffer(_) | Param::Handle(_) => {}
-                Param::Scalar(var) => drop(self.var(var)?),
+                Param::Scalar(var) => drop(self.place(var)?),
             }
         }
         self.set_site(Site { origin: None, operator: self.func.name });
@@ -84,21 +93,30 @@ impl<'f> Compiler<'f> {
         Element::of(dtype).ok_or(RunError::UnsupportedDType(dtype))
     }
 
-    /// Returns the slot of a variable's value.
-    fn var(&self, var: VarId) -> Result<usize> {
+    /// Returns the place of a variable's value.
+    fn place(&self, var: VarId) -> Result<Place> {
         let place = self.places.get(var.0 as usize).copied();
         place.ok_or_else(|| self.malformed("a variable is not in its table"))
     }
 
-    /// Returns a variable's slot and dtype.
-    fn typed_var(&self, var: VarId) -> Result<(usize, Element)> {
-        let index = self.var(var)?;
-        Ok((index, self.element(self.func.var(var).dtype)?))
+    /// Returns the place and dtype of a variable.
+    fn typed_place(&self, var: VarId) -> Result<(Place, Element)> {
+        let place = self.place(var)?;
+        Ok((place, self.element(self.func.var(var).dtype)?))
+    }
+
+    /// Returns the slot and dtype of a variable that a statement binds. A variable that is bound once more gets its own
+    /// slot.
+    fn bound_var(&mut self, var: VarId) -> Result<(usize, Element)> {
+        let (_, element) = self.typed_place(var)?;
+        let slot = var.0 as usize;
+        self.places[slot] = Place::Slot(slot);
+        Ok((slot, element))
     }
 
     /// Returns the slot and dtype of the variable of a loop or axis, which must be an integer.
-    fn int_var(&self, var: VarId) -> Result<(usize, Element)> {
-        match self.typed_var(var)? {
+    fn int_var(&mut self, var: VarId) -> Result<(usize, Element)> {
+        match self.bound_var(var)? {
             (_, element) if element.is_float() => Err(self.malformed("a loop's or axis's variable is a float")),
             typed => Ok(typed),
         }
@@ -138,6 +156,10 @@ impl<'f> Compiler<'f> {
             Stmt::For { var, start, extent, body, .. } => {
                 let (var, element) = self.int_var(*var)?;
                 let (start, extent) = (self.int(start)?, self.int(extent)?);
+                if let (Int::Constant(start), Int::Constant(1)) = (&start, &extent) {
+                    self.places[var] = Place::Constant(element.wrap(*start));
+                    return Ok(Step::Once(Box::new(self.step(body)?)));
+                }
                 Step::For { var, element, start, extent, body: Box::new(self.step(body)?) }
             }
             Stmt::Block(block) => Step::Block(Box::new(self.block(block)?)),
@@ -149,7 +171,7 @@ impl<'f> Compiler<'f> {
                 }
             }
             Stmt::Let { var, value, body } => {
-                let (var, element) = self.typed_var(*var)?;
+                let (var, element) = self.bound_var(*var)?;
                 if element.is_float() {
                     let value = self.float(value)?;
                     Step::LetFloat { var, value, body: Box::new(self.step(body)?) }
@@ -184,20 +206,17 @@ impl<'f> Compiler<'f> {
         let mut firsts = Vec::new();
         for iter in &block.iters {
             let (var, element) = self.int_var(iter.var)?;
-            let var = match self.alias(element, &iter.binding)? {
+            match self.alias(element, &iter.binding)? {
                 // Most axes are bound to a plain loop variable, which does not change while the block runs: share its
-                // slot.
-                Some(place) => {
-                    self.places[iter.var.0 as usize] = place;
-                    place
-                }
-                None => {
-                    bindings.push((var, self.int(&iter.binding)?));
-                    var
-                }
-            };
+                // place.
+                Some(place) => self.places[var] = place,
+                None => bindings.push((var, self.int(&iter.binding)?)),
+            }
             if iter.kind == IterKind::Reduce && block.init.is_some() {
-                firsts.push((var, self.int(&iter.start)?));
+                match (self.int_at(self.places[var]), self.int(&iter.start)?) {
+                    (Int::Constant(value), Int::Constant(first)) if value == first => {}
+                    first => firsts.push(first),
+                }
             }
         }
         let predicate = match &block.predicate {
@@ -216,11 +235,19 @@ impl<'f> Compiler<'f> {
         Ok(BlockStep { bindings, predicate, allocations, init, body })
     }
 
-    /// Returns the slot of a variable if the expression is just a variable of this dtype.
-    fn alias(&self, element: Element, expr: &Expr) -> Result<Option<usize>> {
+    /// Returns the value at a place.
+    fn int_at(&self, place: Place) -> Int {
+        match place {
+            Place::Slot(slot) => Int::Var(slot),
+            Place::Constant(value) => Int::Constant(value),
+        }
+    }
+
+    /// Returns the place of a variable if the expression is just a variable of this dtype.
+    fn alias(&self, element: Element, expr: &Expr) -> Result<Option<Place>> {
         match expr {
             Expr::Var { var, .. } => {
-                let (place, its) = self.typed_var(*var)?;
+                let (place, its) = self.typed_place(*var)?;
                 Ok((its == element).then_some(place))
             }
             _ => Ok(None),
@@ -247,8 +274,8 @@ impl<'f> Compiler<'f> {
         Ok(match expr {
             Expr::Int { value, .. } => Int::Constant(element.wrap(*value)),
             Expr::Float { value, .. } => Int::Constant(int_of_float(*value, element)),
-            Expr::Var { var, .. } => match self.typed_var(*var)? {
-                (var, element) if !element.is_float() => Int::Var(var),
+            Expr::Var { var, .. } => match self.typed_place(*var)? {
+                (place, element) if !element.is_float() => self.int_at(place),
                 _ => return Err(self.malformed("a variable has not its table's dtype")),
             },
             Expr::Load { buffer, indices, .. } => Int::Load(Box::new(self.access(*buffer, indices)?)),
@@ -303,8 +330,11 @@ impl<'f> Compiler<'f> {
     }
 
     fn int_binary(&mut self, op: IntOp, element: Element, left: &Expr, right: &Expr) -> Result<Int> {
-        let (left, right) = (self.int(left)?, self.int(right)?);
-        Ok(Int::Binary(Box::new(IntBinary { op, element, left, right, site: self.site() })))
+        Ok(match (op, self.int(left)?, self.int(right)?) {
+            // The offset in a window of one element is 0.
+            (IntOp::Binary(BinaryOp::Add), value, Int::Constant(0)) => value,
+            (op, left, right) => Int::Binary(Box::new(IntBinary { op, element, left, right, site: self.site() })),
+        })
     }
 
     fn int_call(&mut self, function: Intrinsic, element: Element, args: &[Expr]) -> Result<Int> {
@@ -349,8 +379,8 @@ impl<'f> Compiler<'f> {
         Ok(match expr {
             Expr::Float { value, .. } => Float::Constant(element.round(*value)),
             Expr::Int { value, .. } => Float::Constant(float_of_int(*value, Element::I64, element)),
-            Expr::Var { var, .. } => match self.typed_var(*var)? {
-                (var, element) if element.is_float() => Float::Var(var),
+            Expr::Var { var, .. } => match self.typed_place(*var)? {
+                (Place::Slot(var), element) if element.is_float() => Float::Var(var),
                 _ => return Err(self.malformed("a variable has not its table's dtype")),
             },
             Expr::Load { buffer, indices, .. } => Float::Load(Box::new(self.access(*buffer, indices)?)),

@@ -151,12 +151,16 @@ impl Machine<'_> {
             Step::Seq(steps) => steps.iter().try_for_each(|step| self.step(step)),
             Step::For { var, element, start, extent, body } => {
                 let (start, extent) = (self.int(start)?, self.int(extent)?);
-                for round in 0..extent.max(0) {
-                    self.round()?;
-                    self.ints[*var] = element.wrap(start.wrapping_add(round));
+                for iteration in 0..extent.max(0) {
+                    self.count_iteration()?;
+                    self.ints[*var] = element.wrap(start.wrapping_add(iteration));
                     self.step(body)?;
                 }
                 Ok(())
+            }
+            Step::Once(body) => {
+                self.count_iteration()?;
+                self.step(body)
             }
             Step::Block(block) => self.block(block),
             Step::StoreInt(access, value) => {
@@ -186,7 +190,7 @@ impl Machine<'_> {
             },
             Step::While { condition, body } => {
                 while self.int(condition)? != 0 {
-                    self.round()?;
+                    self.count_iteration()?;
                     self.step(body)?;
                 }
                 Ok(())
@@ -213,17 +217,17 @@ impl Machine<'_> {
             if self.limits.zeroed { self.memory[*buffer].clear() } else { self.memory[*buffer].poison() }
         }
         if let Some((firsts, init)) = &block.init
-            && self.all_at(firsts)?
+            && self.all_equal(firsts)?
         {
             self.step(init)?;
         }
         self.step(&block.body)
     }
 
-    /// Whether each variable equals its value.
-    fn all_at(&self, firsts: &[(usize, Int)]) -> Result<bool> {
-        for (var, value) in firsts {
-            if self.ints[*var] != self.int(value)? {
+    /// Whether the two values of each pair are equal.
+    fn all_equal(&self, pairs: &[(Int, Int)]) -> Result<bool> {
+        for (left, right) in pairs {
+            if self.int(left)? != self.int(right)? {
                 return Ok(false);
             }
         }
@@ -232,7 +236,7 @@ impl Machine<'_> {
 
     /// Counts an iteration of a loop.
     #[inline]
-    fn round(&mut self) -> Result<()> {
+    fn count_iteration(&mut self) -> Result<()> {
         self.countdown -= 1;
         if self.countdown == 0 { self.look_at_limits() } else { Ok(()) }
     }

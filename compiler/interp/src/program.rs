@@ -31,11 +31,13 @@ impl Program {
 /// An index into [`Program::sites`].
 pub(crate) type SiteId = u32;
 
-/// A statement. Variables are slots and buffers are indices into the function's table.
+/// A statement. Variables are slots and buffers are indices into the function's table. `Once` is a loop of one iteration,
+/// whose variable is a constant in its body.
 #[derive(Debug)]
 pub(crate) enum Step {
     Seq(Vec<Step>),
     For { var: usize, element: Element, start: Int, extent: Int, body: Box<Step> },
+    Once(Box<Step>),
     Block(Box<BlockStep>),
     StoreInt(Box<Access>, Int),
     StoreFloat(Box<Access>, Float),
@@ -51,14 +53,14 @@ pub(crate) enum Step {
 /// An instance of a block (TIR `BlockRealize`).
 #[derive(Debug)]
 pub(crate) struct BlockStep {
-    /// The slots of the axes that do not share the slot of a loop variable, with the values bound to them.
+    /// The slots of the axes that do not have the place of a loop variable, with the values bound to them.
     pub bindings: Vec<(usize, Int)>,
     pub predicate: Option<Int>,
     /// Local buffers, whose contents are undefined at the start of each instance.
     pub allocations: Vec<usize>,
-    /// The `init` statement, executed if each of these reduction axes has this start value. For example, `C[i, j] = 0`
-    /// in a matmul is executed if `k == 0`.
-    pub init: Option<(Vec<(usize, Int)>, Step)>,
+    /// The `init` statement, executed if the values of each pair are equal: a reduction axis and its start. For example,
+    /// `C[i, j] = 0` in a matmul is executed if `k == 0`.
+    pub init: Option<(Vec<(Int, Int)>, Step)>,
     pub body: Step,
 }
 
