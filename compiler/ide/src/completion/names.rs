@@ -4,20 +4,19 @@ use super::{CompletionKind, List};
 use crate::call_site::{CallSite, Written};
 use rx_analysis::Entry;
 use rx_analysis::position_scope::open_rows;
-use rx_base::name::NameSet;
+use rx_base::name::{NameSet, name};
 use rx_base::{DType, Name, Severity};
 use rx_ir::StructInfo;
 use rx_ops::ParamKind;
 use rx_syntax::TokenKind;
 use rx_syntax::ast::StatementKind;
 use rx_syntax::document::{FunctionKind, ItemKind};
-use std::collections::HashSet;
 
 /// The maximal number of variables that are offered.
 const MOST_NAMES: usize = 120;
 
-/// The maximal number of segments before the position that are searched for uses of variables.
-const MOST_SEGMENTS: usize = 2000;
+/// The maximal number of segments before the position whose uses of variables count.
+const MOST_SEGMENTS: usize = 10_000;
 
 /// The maximal number of variables for which the inference rule of the call is run.
 const MOST_TRIALS: usize = 32;
@@ -83,7 +82,7 @@ impl List<'_, '_> {
     fn known_names(&mut self) -> Vec<(Name, Entry)> {
         let mut found = self.visible_values();
         let used = self.used_names();
-        found.sort_by_key(|(name, _)| used.contains(name.as_str()));
+        found.sort_by_key(|(name, _)| used.contains(name));
         if found.len() > MOST_NAMES {
             self.found.incomplete = true;
             found.truncate(MOST_NAMES);
@@ -143,21 +142,27 @@ impl List<'_, '_> {
         bindings
     }
 
-    /// Returns the names that the nearest segments mention more than once, or that the statement at the position
-    /// mentions: their definition is one mention.
-    fn used_names(&self) -> HashSet<&str> {
-        let (mut once, mut used) = (HashSet::new(), HashSet::new());
-        let first = self.location.segment.saturating_sub(MOST_SEGMENTS);
-        for (index, segment) in self.item.segments.iter().enumerate().take(self.location.segment + 1).skip(first) {
+    /// Returns the names that the function uses before the position. The uses in earlier segments are known from the
+    /// check. A use in the segment that defines the name is found by the text, where the definition is one mention.
+    fn used_names(&self) -> NameSet {
+        let mut used = NameSet::default();
+        let Some(check) = self.view.check(self.location.item) else { return used };
+        let before = |most| self.location.segment.saturating_sub(most).max(1);
+        for result in check.segments.iter().take(self.location.segment).skip(before(MOST_SEGMENTS)) {
+            used.extend(result.imports.iter().map(|(name, _)| *name));
+        }
+        let nearest = self.item.segments.iter().zip(check.segments.iter()).enumerate().take(self.location.segment + 1);
+        for (index, (segment, result)) in nearest.skip(before(MOST_NAMES)) {
+            let here = index == self.location.segment;
             let tokens = &segment.tree().tokens;
-            let end = if index == self.location.segment { tokens.at_or_after(self.at) } else { tokens.len() };
+            let end = if here { tokens.at_or_after(self.at) } else { tokens.len() };
+            let mut once = NameSet::default();
             for token in 0..end {
                 let word = tokens.span(token).filter(|_| tokens.kind(token) == Some(TokenKind::Name));
-                let Some(word) = word.and_then(|span| segment.text().get(span.range())) else { continue };
-                if !self.fits(word) {
-                    continue;
-                }
-                if !once.insert(word) {
+                let word = word.and_then(|span| segment.text().get(span.range())).filter(|word| self.fits(word));
+                let Some(word) = word.map(name) else { continue };
+                let is_own = result.exports.iter().any(|export| export.name == word);
+                if (is_own && !once.insert(word)) || (!is_own && here) {
                     used.insert(word);
                 }
             }
