@@ -37,7 +37,7 @@ pub(crate) fn value(dtype: DType) -> Option<&'static str> {
 }
 
 /// Returns the struct of a float of less than 32 bits, which is also the name of the helper that defines it. Returns
-/// `None` for dtypes that need no struct or are not supported.
+/// `None` for all other dtypes.
 pub(crate) fn helper(dtype: DType) -> Option<&'static str> {
     match (dtype.code, dtype.bits, dtype.lanes) {
         (TypeCode::Float, 16, 1) => Some("rx_f16"),

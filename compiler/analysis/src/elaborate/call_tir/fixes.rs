@@ -104,8 +104,7 @@ impl Checker<'_> {
         prim: &PrimFuncSignature,
         wanted: usize,
     ) -> Option<Fix<Place>> {
-        let args = bound.operand("args")?;
-        let IrKind::Tuple(items) = &args.kind else { return None };
+        let items = arguments_of(bound)?;
         let source = |item: &IrExpr| self.segment.text().get(item.span.range()).unwrap_or_default().to_owned();
         let texts: Vec<String> = items.iter().map(source).collect();
         let place = Place::Here(bound.span("args"));
@@ -159,7 +158,7 @@ impl Checker<'_> {
         if self.diagnostics.len() == since {
             return;
         }
-        let Some(IrKind::Tuple(items)) = bound.operand("args").map(|args| &args.kind) else { return };
+        let Some(items) = arguments_of(bound) else { return };
         let (bounds, names) = (self.bounds.clone(), names_of(prim, items.len()));
         let fits = |types: &[&StructInfo]| fit_buffers(&prim.params, types, &bounds);
         self.offer_order(since, &Parameters { count: items.len(), names: &names, fits: &fits }, items);
@@ -172,10 +171,9 @@ impl Checker<'_> {
         prim: &PrimFuncSignature,
         wanted: usize,
     ) -> Option<Fix<Place>> {
-        let args = bound.operand("args")?;
-        let IrKind::Tuple(items) = &args.kind else { return None };
+        let items = arguments_of(bound)?;
         // A list of one argument may be written without parentheses.
-        let is_list = self.segment.text().get(args.span.range())?.starts_with(['(', '[']);
+        let is_list = self.segment.text().get(bound.span("args").range())?.starts_with(['(', '[']);
         let (bounds, names) = (self.bounds.clone(), names_of(prim, wanted));
         let fits = |types: &[&StructInfo]| fit_buffers(&prim.params, types, &bounds);
         let params = Parameters { count: wanted, names: &names, fits: &fits };
@@ -184,8 +182,7 @@ impl Checker<'_> {
 
     /// Returns the fix that swaps the prim_func and its arguments.
     pub(super) fn exchange_fix(&self, bound: &BoundCall) -> Option<Fix<Place>> {
-        let IrKind::Tuple(items) = &bound.operand("args")?.kind else { return None };
-        let [IrExpr { kind: IrKind::Global(_), .. }] = &items[..] else { return None };
+        let [IrExpr { kind: IrKind::Global(_), .. }] = arguments_of(bound)? else { return None };
         let (function, args) = (bound.operand("gvar").or_else(|| bound.operand("func"))?.span, bound.span("args"));
         let source = |span: Span| Some((Place::Here(span), self.segment.text().get(span.range())?.to_owned()));
         let ((first, text_of_first), (second, text_of_second)) = (source(function)?, source(args)?);
@@ -231,6 +228,14 @@ impl Checker<'_> {
         let place = Span::empty(u32::try_from(line).ok()?);
         let edits = vec![(Place::Here(place), cast_to), (Place::Here(argument.span), cast.to_string())];
         Some(Fix { title: format!("cast `{variable}` to {text}"), edits, safe: true })
+    }
+}
+
+/// Returns the arguments of a call; `None` if they are a variable.
+fn arguments_of(bound: &BoundCall) -> Option<&[IrExpr]> {
+    match &bound.operand("args")?.kind {
+        IrKind::Tuple(items) => Some(items),
+        _ => None,
     }
 }
 
