@@ -39,7 +39,7 @@ enum Task {
     },
     /// Checks the VS Code extension and tests the server in real editors, from the folder that RX_EDITORS names: .ci/editors
     Editors {
-        /// Tests only these editors (tests/editors/run.sh): vscode, neovim, emacs, helix
+        /// Tests only these editors (tests/editors/run.sh): vscode, vscode-run, neovim, emacs, helix
         names: Vec<OsString>,
     },
     /// Samples comments of the back end, each with the code after it, for a readability review
