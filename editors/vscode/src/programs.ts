@@ -19,21 +19,33 @@ export function hasRelax(document: vscode.TextDocument): boolean {
 // Keeps the context key with the addresses of the open documents that have Relax in them: their menus have the commands of programs, in Relax
 // and in Python files alike.
 export function announcePrograms(): vscode.Disposable {
-  let known: readonly string[] | undefined;
-  const announce = (): void => {
-    const found = vscode.workspace.textDocuments.filter(hasRelax).map(({ uri }) => uri.toString());
-    if (found.length !== known?.length || found.some((uri, at) => uri !== known?.[at])) {
-      known = found;
-      void vscode.commands.executeCommand("setContext", "rx.programs", found);
+  const programs = new Map<string, vscode.Uri>();
+  const announce = (): void => announceAddresses("rx.programs", [...programs.values()]);
+  // Only documents that changed are searched again.
+  const update = (documents: readonly vscode.TextDocument[]): void => {
+    const changed = documents.filter((document) => hasRelax(document) !== programs.has(document.uri.toString()));
+    for (const { uri } of changed) {
+      if (!programs.delete(uri.toString())) {
+        programs.set(uri.toString(), uri);
+      }
+    }
+    if (changed.length > 0) {
+      announce();
     }
   };
-  announce();
+  update(vscode.workspace.textDocuments);
   return vscode.Disposable.from(
-    vscode.workspace.onDidOpenTextDocument(announce),
-    vscode.workspace.onDidCloseTextDocument(announce),
-    vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("rx.python") && announce()),
-    onDidSettle(announce),
+    vscode.workspace.onDidOpenTextDocument((document) => update([document])),
+    vscode.workspace.onDidCloseTextDocument(({ uri }) => programs.delete(uri.toString()) && announce()),
+    vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("rx.python") && update(vscode.workspace.textDocuments)),
+    onDidSettle((uri) => update(vscode.workspace.textDocuments.filter((document) => document.uri.toString() === uri.toString()))),
   );
+}
+
+// Sets a context key to addresses. They are not strings, because VS Code translates only `Uri`s into the addresses of a remote window: there,
+// `file:///net.rx` is `vscode-remote://host/net.rx`.
+export function announceAddresses(key: string, addresses: readonly vscode.Uri[]): void {
+  void vscode.commands.executeCommand("setContext", key, addresses);
 }
 
 export function isProgram(document: vscode.TextDocument): boolean {

@@ -61,6 +61,15 @@ test("Python files with Relax in them have the commands of Relax files", () => {
   assert.equal(python, relax);
 });
 
+test("lists of addresses that menus compare with resources are translated in remote windows", () => {
+  const whens = [...Object.values(contributes.menus).flat(), ...contributes.keybindings].map((entry) => (entry as { when?: string }).when ?? "");
+  const keys = new Set(whens.flatMap((when) => [...when.matchAll(/resource (?:not )?in (rx\.\w+)/g)].map(([, key]) => key)));
+  assert.deepEqual([...keys].toSorted(), ["rx.programs", "rx.running"]);
+  for (const key of keys) {
+    assert.ok(sources.includes(`announceAddresses("${key}"`) && !sources.includes(`"setContext", "${key}"`), key);
+  }
+});
+
 test("a run in progress has a button that stops it, in place of the one that starts it", () => {
   const button = (menu: string, command: string) => contributes.menus[menu].find((entry: { command?: string }) => entry.command === command);
   assert.match(button("editor/title", "rx.stop").when, /^resource in rx\.running$/);

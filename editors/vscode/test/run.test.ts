@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { answered, example, lacks, named, suggested } from "../src/run/answers";
-import { beside, line, runArguments, withModule, without, words } from "../src/run/arguments";
+import { beside, line, runArguments, stopArguments, withModule, without, words } from "../src/run/arguments";
 import { Arguments } from "../src/run/memory";
 import { readOutcome, type Outcome } from "../src/run/outcome";
 import { escaped } from "../src/html";
@@ -195,6 +195,15 @@ test("a remembered module replaces another, and is sent if it is known", () => {
   assert.deepEqual(withModule(["--module=A"], "A#2"), ["--module=A#2"]);
   assert.deepEqual(runArguments("file:///a.rx", undefined, [], undefined), ["file:///a.rx", null, []]);
   assert.deepEqual(runArguments("file:///a.rx", "main", ["--seed", "1"], "B"), ["file:///a.rx", "main", ["--seed", "1"], "B"]);
+});
+
+test("stop ends only the run of the named or active program, otherwise all runs", () => {
+  const runs = (program: string) => program === "file:///a.rx";
+  assert.deepEqual(stopArguments("file:///a.rx", "file:///b.rx", runs), ["file:///a.rx"]);
+  assert.deepEqual(stopArguments("file:///b.rx", "file:///a.rx", runs), ["file:///b.rx"], "its run has just ended");
+  assert.deepEqual(stopArguments(undefined, "file:///a.rx", runs), ["file:///a.rx"]);
+  assert.deepEqual(stopArguments(undefined, "file:///b.rx", runs), []);
+  assert.deepEqual(stopArguments(undefined, undefined, runs), []);
 });
 
 test("the modules to choose from are parsed", () => {

@@ -43,6 +43,13 @@ export function runArguments(uri: string, name: string | undefined, words: reado
   return [uri, name ?? null, words, ...(module === undefined ? [] : [module])];
 }
 
+// Returns the arguments of the server's command that stops runs: the address of the program that the user named, otherwise of the active program if it
+// runs. Without an address, the server stops all runs.
+export function stopArguments(named: string | undefined, active: string | undefined, runs: (program: string) => boolean): string[] {
+  const program = named ?? (active !== undefined && runs(active) ? active : undefined);
+  return program === undefined ? [] : [program];
+}
+
 // Returns the words with this module instead of another.
 export function withModule(words: readonly string[], module: string): string[] {
   return [...without("--module", words), `--module=${module}`];

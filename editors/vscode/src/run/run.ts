@@ -5,10 +5,10 @@ import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
 import type { Place } from "../place";
 import { range } from "../positions";
-import { activeProgram, editorsOf, isProgram } from "../programs";
+import { activeProgram, announceAddresses, editorsOf, isProgram } from "../programs";
 import { showsReport } from "../settings";
 import { lacks } from "./answers";
-import { beside, line, runArguments, withModule, words } from "./arguments";
+import { beside, line, runArguments, stopArguments, withModule, words } from "./arguments";
 import { askModule, askValues, CHOOSE } from "./ask";
 import { chooseInputs } from "./choose";
 import type { InlineValues } from "./inline";
@@ -85,8 +85,8 @@ export class Runner implements vscode.Disposable {
 
   // Stops the run of a program: `given` is `[uri]`. The default is the active program, otherwise all programs that run.
   async stop(given: readonly unknown[], next: ExecuteCommandSignature): Promise<unknown> {
-    const uri = address(given[0]) ?? activeProgram()?.document.uri.toString();
-    return next(STOP, uri !== undefined && this.running.has(uri) ? [uri] : []);
+    const active = activeProgram()?.document.uri.toString();
+    return next(STOP, stopArguments(address(given[0]), active, (program) => this.running.has(program)));
   }
 
   async again(): Promise<void> {
@@ -213,7 +213,7 @@ export class Runner implements vscode.Disposable {
       } else {
         this.running.delete(uri);
       }
-      void vscode.commands.executeCommand("setContext", "rx.running", [...this.running.keys()]);
+      announceAddresses("rx.running", [...this.running.keys()].map((key) => vscode.Uri.parse(key)));
       void vscode.commands.executeCommand("setContext", "rx.isRunning", this.running.size > 0);
     };
     change(1);
