@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { columnWith, PASS, REPORT } from "../src/groups";
 import { choices, linesOf, neighbour, placesOf, readPasses, summary, tab, title, unchanged } from "../src/passes/passes";
 
 const range = (line: number) => ({ start: { line, character: 8 }, end: { line, character: 40 } });
@@ -88,4 +89,18 @@ test("a tab names the program and the pass", () => {
 test("a missing function and invalid answers are handled", () => {
   assert.equal(readPasses(null), undefined);
   assert.deepEqual(readPasses({ text: 7, passes: "none", message: "why" }), { steps: [], message: "why" });
+});
+
+test("the group of a diff of passes or of the report is found again", () => {
+  const tab = (input: unknown) => ({ input });
+  const uri = (scheme: string) => ({ scheme });
+  const program = { viewColumn: 1, tabs: [tab({ uri: uri("file") }), tab(undefined), tab({ original: uri("git"), modified: uri("file") })] };
+  const report = { viewColumn: 2, tabs: [tab({ uri: uri("file") }), tab({ viewType: "mainThreadWebview-rx.report" })] };
+  const diff = { viewColumn: 3, tabs: [tab({ original: uri("rx-pass"), modified: uri("rx-pass") })] };
+  const unchanged = { viewColumn: 3, tabs: [tab({ uri: uri("rx-pass") })] };
+  assert.equal(columnWith([PASS], [program, report, diff]), 3);
+  assert.equal(columnWith([PASS], [program, report, unchanged]), 3);
+  assert.equal(columnWith([REPORT, PASS], [program, report, diff]), 2);
+  assert.equal(columnWith([REPORT, PASS], [program, { viewColumn: 2, tabs: [tab({ viewType: "mainThreadWebview-rx.graph" })] }]), undefined);
+  assert.equal(columnWith([PASS], [program, report]), undefined);
 });

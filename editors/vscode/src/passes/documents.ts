@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { query, readAddress, type Address } from "../address";
 import { rowBelow } from "../below";
+import { columnWith, PASS } from "../groups";
 import { Latest } from "../latest";
 import { linkedLines, revealOne, wholeLines } from "../linked";
 import { point, position, range } from "../positions";
@@ -11,8 +12,6 @@ import type { Server } from "../server/server";
 import { STAGE } from "../stage/view";
 import type { Turns } from "../turns";
 import { choices, linesOf, neighbour, nothing, placesOf, readIndex, readPasses, summary, tab, title, unchanged, type Passes, type Step } from "./passes";
-
-export const SCHEME = "rx-pass";
 
 const { Keyboard: KEYS, Mouse: POINTER } = vscode.TextEditorSelectionChangeKind;
 
@@ -26,8 +25,6 @@ interface Shown {
   stale: boolean;
   // The statement that the user selected in a module of a pass; if undefined, the program's cursor is followed.
   chosen?: vscode.Position | undefined;
-  // Whether its passes are or were computed for restored documents.
-  restored?: "now" | "done";
   readonly latest: Latest;
 }
 
@@ -49,12 +46,11 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     this.parts = vscode.Disposable.from(
       this.changed,
       this.linked,
-      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.workspace.registerTextDocumentContentProvider(PASS, this),
       vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => contentChanges.length > 0 && this.edited(document.uri)),
       vscode.window.onDidChangeTextEditorSelection(({ textEditor, kind }) => this.moved(textEditor, kind === KEYS || kind === POINTER)),
       vscode.window.onDidChangeVisibleTextEditors(() => this.seen()),
       onDidSettle((uri) => void this.settled(uri)),
-      server.onDidChange((state) => state.kind === "running" && this.restoreAll()),
       register("rx.showPasses", () => this.show()),
       register("rx.nextPass", () => this.step(1)),
       register("rx.previousPass", () => this.step(-1)),
@@ -67,46 +63,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    const made = this.of(uri);
-    if (made !== undefined) {
-      return made.step.text;
-    }
-    const program = this.addressOf(uri)?.program;
-    if (program === undefined || this.shown.get(program)?.restored === "done") {
-      return "# This pass is not known. Show the passes of the program again.\n";
-    }
-    void this.restore(uri);
-    return "# Running passes…\n";
-  }
-
-  // Computes the passes of a document that was restored after the window was reloaded. Its text follows once they are known.
-  private async restore(uri: vscode.Uri): Promise<void> {
-    const address = this.addressOf(uri);
-    const program = address && vscode.Uri.parse(address.program);
-    if (program === undefined || !this.server.has(STAGE) || this.known(program).restored === "now") {
-      return;
-    }
-    const shown = this.known(program);
-    shown.restored = "now";
-    try {
-      // The server knows the programs that are open.
-      await vscode.workspace.openTextDocument(program);
-      const cursor = editorsOf(program)[0]?.selection.active ?? new vscode.Position(0, 0);
-      this.take(program, await this.ask(program, cursor, shown.latest));
-    } catch {
-      // The program's file was deleted or moved.
-    } finally {
-      shown.restored = "done";
-      vscode.workspace.textDocuments.filter((document) => this.isUnknown(document.uri)).forEach((document) => this.changed.fire(document.uri));
-    }
-  }
-
-  private restoreAll(): void {
-    for (const { uri } of vscode.workspace.textDocuments) {
-      if (this.isUnknown(uri)) {
-        void this.restore(uri);
-      }
-    }
+    return this.of(uri)?.step.text ?? "# This pass is not known. Show the passes of the program again.\n";
   }
 
   // Lets the user choose a pass, and shows its changes below the program.
@@ -123,13 +80,12 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
       // The user ran the command again in the meantime.
       return;
     }
-    const passes = readPasses(asked.answer);
-    if (passes === undefined || passes.steps.length < 2) {
-      void vscode.window.showErrorMessage(`rx: ${passes?.message || nothing(asked.answer, nameOf(program))}`);
+    const read = readPasses(asked.answer);
+    const passes = this.take(program, read);
+    if (passes === undefined) {
+      void vscode.window.showErrorMessage(`rx: ${read?.message || nothing(asked.answer, nameOf(program))}`);
       return;
     }
-    Object.assign(this.known(program), { passes, stale: false });
-    this.refresh(program);
     const items = choices(passes.steps).map(({ label, index }): vscode.QuickPickItem & { readonly index?: number } => {
       const step = index === undefined ? undefined : passes.steps[index];
       if (index === undefined || step === undefined) {
@@ -168,9 +124,9 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     if (before === undefined || after === undefined || step === undefined) {
       return;
     }
-    const shown = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === SCHEME);
-    // Below the program, there is enough width for both sides. A group that is split again would be too small.
-    const viewColumn = shown?.viewColumn ?? (await rowBelow(SHARE)) ?? vscode.ViewColumn.Beside;
+    // Below the program, there is enough width for both sides. A group that is split again would be too small. The column of a diff is that of its tab,
+    // because the editors of its sides have none.
+    const viewColumn = columnWith([PASS], vscode.window.tabGroups.all) ?? (await rowBelow(SHARE)) ?? vscode.ViewColumn.Beside;
     const options = { viewColumn, preview: true, preserveFocus: true };
     const reason = unchanged(step);
     if (reason === undefined) {
@@ -190,7 +146,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
 
   private address(program: vscode.Uri, index: number): vscode.Uri | undefined {
     const step = this.known(program).passes.steps[index];
-    return step && vscode.Uri.from({ scheme: SCHEME, path: `/${tab(nameOf(program), index, step)}`, query: query(program.toString(), index) });
+    return step && vscode.Uri.from({ scheme: PASS, path: `/${tab(nameOf(program), index, step)}`, query: query(program.toString(), index) });
   }
 
   private known(program: vscode.Uri): Shown {
@@ -201,12 +157,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   }
 
   private addressOf(uri: vscode.Uri): Address<number> | undefined {
-    return uri.scheme === SCHEME ? readAddress(uri.query, readIndex) : undefined;
-  }
-
-  // Whether a document is one of a pass whose text is not known.
-  private isUnknown(uri: vscode.Uri): boolean {
-    return uri.scheme === SCHEME && this.of(uri) === undefined;
+    return uri.scheme === PASS ? readAddress(uri.query, readIndex) : undefined;
   }
 
   // Returns the step that a document shows.
@@ -244,16 +195,18 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
     if (shown === undefined || !shown.stale || editor === undefined || this.editors(uri).length === 0) {
       return;
     }
-    this.take(uri, await this.ask(uri, editor.selection.active, shown.latest));
+    const asked = await this.ask(uri, editor.selection.active, shown.latest);
+    this.take(uri, asked && readPasses(asked.answer));
   }
 
-  // Shows the passes of an answer. If there are none, because the program has errors, the earlier ones stay.
-  private take(program: vscode.Uri, asked: { readonly answer: unknown } | undefined): void {
-    const passes = asked && readPasses(asked.answer);
-    if (passes !== undefined && passes.steps.length > 1) {
-      Object.assign(this.known(program), { passes, stale: false });
-      this.refresh(program);
+  // Shows the passes of an answer, and returns them. If there are none, because the program has errors, the earlier ones stay.
+  private take(program: vscode.Uri, passes: Passes | undefined): Passes | undefined {
+    if (passes === undefined || passes.steps.length < 2) {
+      return undefined;
     }
+    Object.assign(this.known(program), { passes, stale: false });
+    this.refresh(program);
+    return passes;
   }
 
   private refresh(program: vscode.Uri): void {
@@ -265,7 +218,7 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
   }
 
   private seen(): void {
-    const visible = vscode.window.visibleTextEditors.some(({ document }) => document.uri.scheme === SCHEME);
+    const visible = vscode.window.visibleTextEditors.some(({ document }) => document.uri.scheme === PASS);
     if (visible !== this.visible) {
       this.visible = visible;
       void vscode.commands.executeCommand("setContext", "rx.showsPasses", visible);

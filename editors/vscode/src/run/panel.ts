@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { rowBelow } from "../below";
+import { REPORT } from "../groups";
 import { reportPlacement } from "../settings";
 import { Turns } from "../turns";
 import { page, STATEMENT, type Report } from "./report";
@@ -35,7 +36,7 @@ export class Panel implements vscode.Disposable {
   private async open(media: vscode.Uri): Promise<vscode.WebviewPanel> {
     const below = reportPlacement() === "below" ? await rowBelow(SHARE) : undefined;
     const where = { viewColumn: below ?? vscode.ViewColumn.Beside, preserveFocus: true };
-    const panel = vscode.window.createWebviewPanel("rx.report", "Run", where, {
+    const panel = vscode.window.createWebviewPanel(REPORT, "Run", where, {
       enableScripts: false,
       enableCommandUris: COMMANDS,
       enableFindWidget: true,
