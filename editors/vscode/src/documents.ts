@@ -7,7 +7,7 @@ export interface Text {
   readonly head: () => string;
 }
 
-export const SCHEMES = ["file", "untitled"];
+const SCHEMES = ["file", "untitled"];
 
 // The scheme of the cells of a notebook, which are documents of their own.
 const CELL = "vscode-notebook-cell";
@@ -23,18 +23,18 @@ const SCRIPT = /^[# \t]*(?:from|import)[ \t]+tvm\b|^[ \t]*@(?:I\.ir_module|R\.fu
 
 // Filters for the language client, which knows the type of a notebook as `notebook`.
 export function selector(python: boolean): (FileFilter | { notebook: string; language: string })[] {
-  return python ? [...files(python), { notebook: NOTEBOOK, language: "python" }] : files(python);
+  return filters(python, { notebook: NOTEBOOK, language: "python" });
 }
 
 // The same filters for the editor, which knows it as `notebookType`.
 export function editorSelector(python: boolean): (FileFilter | { notebookType: string; language: string })[] {
-  return python ? [...files(python), { notebookType: NOTEBOOK, language: "python" }] : files(python);
+  return filters(python, { notebookType: NOTEBOOK, language: "python" });
 }
 
 // `untitled`: text pasted into a new editor is checked before it is saved.
-function files(python: boolean): FileFilter[] {
-  const languages = python ? ["relax", "python"] : ["relax"];
-  return languages.flatMap((language) => SCHEMES.map((scheme) => ({ scheme, language })));
+function filters<Cell>(python: boolean, cell: Cell): (FileFilter | Cell)[] {
+  const files = (language: string): FileFilter[] => SCHEMES.map((scheme) => ({ scheme, language }));
+  return python ? [...files("relax"), ...files("python"), cell] : files("relax");
 }
 
 // Whether the server must be started for a document. Most Python files do not use TVM, and a project of such files needs no server.

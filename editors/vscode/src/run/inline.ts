@@ -1,7 +1,7 @@
 // Shows the values of a run in the editor, after the lines of their bindings: as decorations, or as inlay hints, which wrap with their lines.
 
 import * as vscode from "vscode";
-import { SCHEMES } from "../documents";
+import { editorSelector } from "../documents";
 import { editorsOf } from "../programs";
 import { valuesWrap } from "../settings";
 import type { Value } from "./outcome";
@@ -27,7 +27,7 @@ export class InlineValues implements vscode.InlayHintsProvider, vscode.Disposabl
   constructor() {
     this.parts = vscode.Disposable.from(
       this.hinted,
-      vscode.languages.registerInlayHintsProvider(SCHEMES.map((scheme) => ({ scheme })), this),
+      vscode.languages.registerInlayHintsProvider(editorSelector(true), this),
       vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration("rx.run.valuesPlacement") && this.redraw()),
       this.plain,
       this.wrong,
@@ -50,11 +50,20 @@ export class InlineValues implements vscode.InlayHintsProvider, vscode.Disposabl
     const lines = split(now);
     const still = now === text ? shown(values) : afterEdit(shown(values), difference(split(text), lines));
     this.put(uri, { lines, values: still });
+    this.hint();
   }
 
   clear(): void {
     for (const key of [...this.tracked.keys()]) {
       this.put(vscode.Uri.parse(key), undefined);
+    }
+    this.hint();
+  }
+
+  // Makes the editor request the hints again. After an edit, it does so by itself.
+  private hint(): void {
+    if (valuesWrap()) {
+      this.hinted.fire();
     }
   }
 
@@ -65,9 +74,6 @@ export class InlineValues implements vscode.InlayHintsProvider, vscode.Disposabl
       this.tracked.set(uri.toString(), tracked);
     }
     editorsOf(uri).forEach((editor) => this.draw(editor));
-    if (valuesWrap()) {
-      this.hinted.fire();
-    }
     this.announce();
   }
 
