@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { answered, example, lacks, named, suggested } from "../src/run/answers";
-import { beside, line, runArguments, stopArguments, withModule, without, words } from "../src/run/arguments";
+import { assignments, beside, line, onlyFunction, runArguments, stopArguments, withModule, without, words } from "../src/run/arguments";
 import { Arguments } from "../src/run/memory";
 import { readOutcome, type Outcome } from "../src/run/outcome";
 import { escaped } from "../src/html";
@@ -170,14 +170,18 @@ test("the question names the missing values", () => {
   assert.equal(example(missing), "n=4 m=4 s=s.npy t.1=t.1.npy");
 });
 
-test("arguments are remembered by function, and forgotten by file", async () => {
-  const stored = new Map<string, unknown>();
-  const memory = new Arguments({
+const uri = (name: string) => ({ toString: () => `file:///${name}` }) as Parameters<Arguments["ofAll"]>[0];
+
+function remembered(stored: Map<string, unknown>): Arguments {
+  return new Arguments({
     keys: () => [...stored.keys()],
     get: (key: string, otherwise?: unknown) => stored.get(key) ?? otherwise,
     update: async (key: string, value: unknown) => void (value === undefined ? stored.delete(key) : stored.set(key, value)),
   } as ConstructorParameters<typeof Arguments>[0]);
-  const uri = (name: string) => ({ toString: () => `file:///${name}` }) as Parameters<typeof memory.ofAll>[0];
+}
+
+test("arguments are remembered by function, and forgotten by file", async () => {
+  const memory = remembered(new Map());
   const [net, other] = [uri("net.rx"), uri("net.rx.py")];
   await memory.remember({ uri: net, function: "main" }, ["--dim", "n=4"]);
   await memory.remember({ uri: net, function: "step", module: "A" }, ["--dim", "k=2"]);
@@ -188,6 +192,35 @@ test("arguments are remembered by function, and forgotten by file", async () => 
   assert.deepEqual(memory.ofAll(net), ["--dim", "n=4", "--dim", "k=2"]);
   await memory.forget(net);
   assert.deepEqual([memory.ofAll(net), memory.ofAll(other)], [[], ["--seed", "7"]]);
+});
+
+test("arguments that version 0.1.0 remembered by file are those of main, and are forgotten", async () => {
+  const net = uri("net.rx");
+  const before = (): Map<string, unknown> => new Map([["rx.run.arguments:file:///net.rx", ["--dim", "n=4"]]]);
+  const memory = remembered(before());
+  assert.deepEqual(memory.of({ uri: net, function: undefined }), ["--dim", "n=4"]);
+  assert.deepEqual(memory.of({ uri: net, function: "main" }), ["--dim", "n=4"]);
+  assert.deepEqual(memory.of({ uri: net, function: "step" }), []);
+  assert.deepEqual(memory.ofAll(net), ["--dim", "n=4"]);
+  await memory.remember({ uri: net, function: "main" }, []);
+  assert.deepEqual(memory.of({ uri: net, function: "main" }), [], "the user removed them");
+  const forgotten = remembered(before());
+  await forgotten.forget(net);
+  assert.deepEqual(forgotten.of({ uri: net, function: "main" }), []);
+});
+
+test("a run without a name is one of the only function", () => {
+  const lens = (...call: unknown[]) => ["file:///a.rx", ...call];
+  assert.deepEqual(onlyFunction([lens("step")]), { function: "step" });
+  assert.deepEqual(onlyFunction([lens("step", null, "A")]), { function: "step", module: "A" });
+  for (const lenses of [[], [lens("main")], [lens("main"), lens("step")], [lens("one"), lens("step")], [lens(null)]]) {
+    assert.equal(onlyFunction(lenses), undefined);
+  }
+});
+
+test("assignments are found in every spelling", () => {
+  const words = ["--dim", "n=4", "--dim=m=a=b", "--dim", "odd", "--dim==7", "--dim=k=", "--input=x=x.npy", "--dim"];
+  assert.deepEqual(assignments("--dim", words), [["n", "4"], ["m", "a=b"]]);
 });
 
 test("a remembered module replaces another, and is sent if it is known", () => {

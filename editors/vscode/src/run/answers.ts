@@ -1,7 +1,6 @@
 // The values that a run lacks, as one line that the user types: `4 16`, or `n=4 m=16 s=shape.npy`.
 
-import { line, optionValue, words } from "./arguments";
-import { chosenInputs } from "./inputs";
+import { assignments, line, words } from "./arguments";
 import type { Missing } from "./outcome";
 
 // Whether a run lacks values.
@@ -10,7 +9,7 @@ export function lacks({ dims, inputs }: Missing): boolean {
 }
 
 // Returns the options of rxrun for the user's line. Values without a name are those of the names that have none yet, in order.
-export function answered(text: string, { dims, inputs }: Missing, windows: boolean): string[] | { readonly problem: string } {
+export function answered(text: string, { dims, inputs }: Missing, windows?: boolean): string[] | { readonly problem: string } {
   const typed = words(text.replaceAll(/,\s+|(?<=\d),(?=\d|\w+=)/g, " "), windows);
   if (!Array.isArray(typed)) {
     return typed;
@@ -39,14 +38,7 @@ export function answered(text: string, { dims, inputs }: Missing, windows: boole
 
 // Returns the line with the values of earlier answers and of files named after their parameters; empty if there are none.
 export function suggested({ dims, inputs }: Missing, remembered: readonly string[], files: readonly string[]): string {
-  const known = new Map<string, string>();
-  for (const [at, word] of remembered.entries()) {
-    const [, dim, value] = /^([^=]+)=(.+)$/.exec(optionValue("--dim", word, remembered[at + 1]) ?? "") ?? [];
-    if (dim !== undefined && value !== undefined) {
-      known.set(dim, value);
-    }
-  }
-  const given = new Map(chosenInputs(remembered).map(({ parameter, file }) => [parameter, file]));
+  const [known, given] = [new Map(assignments("--dim", remembered)), new Map(assignments("--input", remembered))];
   const parts = [
     ...dims.map((dim) => [dim, known.get(dim) ?? ""]),
     ...inputs.map((input) => [input, given.get(input) ?? files.find((file) => file === `${input}.npy`) ?? ""]),

@@ -1,7 +1,7 @@
 // Parses and combines the arguments of rxrun that the user types.
 
 // Splits a line into words at blanks. Quotes keep blanks; a backslash escapes the next character, except on Windows, where it separates folders.
-export function words(line: string, windows: boolean): string[] | { readonly problem: string } {
+export function words(line: string, windows = process.platform === "win32"): string[] | { readonly problem: string } {
   const found: string[] = [];
   let word: string | undefined;
   let quote: string | undefined;
@@ -43,6 +43,13 @@ export function runArguments(uri: string, name: string | undefined, words: reado
   return [uri, name ?? null, words, ...(module === undefined ? [] : [module])];
 }
 
+// Returns the function and module that a run without a name executes, from the arguments of the lenses that run functions: the only function, if it is not
+// `main`, which needs no name.
+export function onlyFunction(lenses: readonly (readonly unknown[])[]): { readonly function: string; readonly module?: string } | undefined {
+  const [[, name, , module] = [], ...others] = lenses;
+  return typeof name !== "string" || name === "main" || others.length > 0 ? undefined : { function: name, ...(typeof module === "string" && { module }) };
+}
+
 // Returns the arguments of the server's command that stops runs: the address of the program that the user named, otherwise of the active program if it
 // runs. Without an address, the server stops all runs.
 export function stopArguments(named: string | undefined, active: string | undefined, runs: (program: string) => boolean): string[] {
@@ -66,7 +73,15 @@ export function without(option: string, words: readonly string[]): string[] {
   return words.filter((word, at) => word !== option && words[at - 1] !== option && !word.startsWith(`${option}=`));
 }
 
-// Returns the value of an option, written `--option value` or `--option=value`. `next` is the word after `word`.
-export function optionValue(option: string, word: string, next: string | undefined): string | undefined {
-  return word === option ? next : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : undefined;
+// Returns the values of an option, written `--option value` or `--option=value`, in order.
+export function optionValues(option: string, words: readonly string[]): string[] {
+  return words.flatMap((word, at) => (word === option ? (words[at + 1] ?? []) : word.startsWith(`${option}=`) ? word.slice(option.length + 1) : []));
+}
+
+// Returns the names and values of an option such as `--dim n=4`, in order.
+export function assignments(option: string, words: readonly string[]): [name: string, value: string][] {
+  return optionValues(option, words).flatMap((text) => {
+    const at = text.indexOf("=");
+    return at > 0 && at + 1 < text.length ? [[text.slice(0, at), text.slice(at + 1)]] : [];
+  });
 }

@@ -1,7 +1,7 @@
 // Asks the user for what a run lacks: the module, if a file has several; the values of dims and inputs, all in one line.
 
-import * as path from "node:path";
 import * as vscode from "vscode";
+import { nameOf } from "../programs";
 import { answered, example, named, suggested } from "./answers";
 import { filesBeside } from "./choose";
 import type { Missing } from "./outcome";
@@ -9,11 +9,11 @@ import type { Missing } from "./outcome";
 // The user prefers to choose files of arrays, from which the dims follow.
 export const CHOOSE = "choose";
 
-// Asks for the module, if there are several. Returns undefined if there is no choice or the user cancels.
+// Returns undefined if the user cancels.
 export function askModule(modules: readonly string[]): Thenable<string | undefined> {
   const title = "Module";
   const placeHolder = "The module to run. It is remembered; “Run with Arguments…” changes it.";
-  return modules.length === 0 ? Promise.resolve(undefined) : vscode.window.showQuickPick([...modules], { title, placeHolder, ignoreFocusOut: true });
+  return vscode.window.showQuickPick([...modules], { title, placeHolder, ignoreFocusOut: true });
 }
 
 // Returns the options of rxrun for the missing values; undefined if the user cancels. `remembered` are the arguments of earlier runs of the program.
@@ -25,8 +25,7 @@ export async function askValues(program: vscode.Uri, title: string, missing: Mis
   box.placeholder = example(missing);
   box.value = suggested(missing, remembered, files);
   box.ignoreFocusOut = true;
-  box.buttons = [{ iconPath: new vscode.ThemeIcon("folder-opened"), tooltip: `Choose Inputs of ${path.basename(program.path)}…` }];
-  const read = (): ReturnType<typeof answered> => answered(box.value, missing, process.platform === "win32");
+  box.buttons = [{ iconPath: new vscode.ThemeIcon("folder-opened"), tooltip: `Choose Inputs of ${nameOf(program)}…` }];
   return new Promise((resolve) => {
     box.onDidChangeValue(() => {
       box.validationMessage = undefined;
@@ -36,7 +35,7 @@ export async function askValues(program: vscode.Uri, title: string, missing: Mis
       box.hide();
     });
     box.onDidAccept(() => {
-      const values = read();
+      const values = answered(box.value, missing);
       if (Array.isArray(values)) {
         resolve(values);
         box.hide();

@@ -2,6 +2,7 @@
 
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { nameOf } from "../programs";
 import { chosenInputs, inputFiles, isSingle, parameters, ticked, type Chosen } from "./inputs";
 
 interface Item extends vscode.QuickPickItem {
@@ -21,7 +22,7 @@ export async function chooseInputs(program: vscode.Uri, words: readonly string[]
     ...[...known].filter((file) => !files.includes(file)).map((file) => ({ label: file, file })),
   ];
   const placeholder = files.length === 0 ? "There is no .npz, .npy or .safetensors file in the program's folder" : "Files in the program's folder; the choice is remembered";
-  const picked = await pick(`Inputs of ${path.basename(program.path)}`, placeholder, items, known);
+  const picked = await pick(`Inputs of ${nameOf(program)}`, placeholder, items, known);
   const chosen: Chosen[] = [];
   for (const { file } of picked ?? []) {
     if (file !== undefined) {
@@ -71,7 +72,7 @@ export async function filesBeside(program: vscode.Uri): Promise<string[]> {
   }
   const entries = await vscode.workspace.fs.readDirectory(vscode.Uri.joinPath(program, ".."));
   const names = entries.filter(([, type]) => (type & vscode.FileType.File) !== 0).map(([name]) => name);
-  return inputFiles(names, path.basename(program.path));
+  return inputFiles(names, nameOf(program));
 }
 
 // Returns the parameter with the file's name, otherwise asks the user.

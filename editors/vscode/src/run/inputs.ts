@@ -1,7 +1,7 @@
 // The input files of a run. They are stored only in the remembered arguments of the program.
 
 import path from "node:path";
-import { optionValue, without } from "./arguments";
+import { assignments, optionValues, without } from "./arguments";
 
 export interface Chosen {
   // The path for rxrun, relative to the program's folder.
@@ -33,14 +33,8 @@ export function withInputs(words: readonly string[], chosen: readonly Chosen[]):
 }
 
 export function chosenInputs(words: readonly string[]): Chosen[] {
-  return words.flatMap((word, at) => {
-    const files = optionValue("--inputs", word, words[at + 1]);
-    if (files !== undefined) {
-      return [{ file: files }];
-    }
-    const [, parameter, file] = /^([^=]+)=(.+)$/.exec(optionValue("--input", word, words[at + 1]) ?? "") ?? [];
-    return parameter === undefined || file === undefined ? [] : [{ file, parameter }];
-  });
+  const named = assignments("--input", words).map(([parameter, file]) => ({ file, parameter }));
+  return [...optionValues("--inputs", words).map((file) => ({ file })), ...named];
 }
 
 // Returns the items that remain selected: either files or only the seed (undefined), whichever was selected last.

@@ -3,8 +3,8 @@
 
 import type * as vscode from "vscode";
 
-// A function of a program. Without a name it is `main`, which runs choose by default.
-export interface Owner {
+// A function to run. Without a name, the server chooses it: `main`, otherwise the only public one. The module is given if the file has several modules.
+export interface Target {
   readonly uri: vscode.Uri;
   readonly function: string | undefined;
   readonly module?: string;
@@ -13,8 +13,10 @@ export interface Owner {
 export class Arguments {
   constructor(private readonly memory: Pick<vscode.Memento, "get" | "update" | "keys">) {}
 
-  of(owner: Owner): string[] {
-    return this.memory.get<string[]>(key(owner), []);
+  // Those of `main` may have been remembered by version 0.1.0, which kept arguments by file.
+  of(target: Target): string[] {
+    const older = isMain(target) ? this.memory.get<string[]>(fileKey(target.uri), []) : [];
+    return this.memory.get<string[]>(key(target), older);
   }
 
   // Returns the arguments of all functions of a program.
@@ -22,8 +24,11 @@ export class Arguments {
     return this.keys(program).flatMap((key) => this.memory.get<string[]>(key, []));
   }
 
-  async remember(owner: Owner, words: readonly string[]): Promise<void> {
-    await this.memory.update(key(owner), words.length === 0 ? undefined : words);
+  async remember(target: Target, words: readonly string[]): Promise<void> {
+    if (isMain(target)) {
+      await this.memory.update(fileKey(target.uri), undefined);
+    }
+    await this.memory.update(key(target), words.length === 0 ? undefined : words);
   }
 
   // Forgets the arguments of all functions of a program.
@@ -34,14 +39,20 @@ export class Arguments {
   }
 
   private keys(program: vscode.Uri): readonly string[] {
-    return this.memory.keys().filter((key) => key.startsWith(prefix(program)));
+    const file = fileKey(program);
+    return this.memory.keys().filter((key) => key === file || key.startsWith(`${file}#`));
   }
 }
 
-function prefix(program: vscode.Uri): string {
-  return `rx.run.arguments:${program.toString()}#`;
+function isMain({ function: name }: Target): boolean {
+  return name === undefined || name === "main";
 }
 
-function key({ uri, function: name, module }: Owner): string {
-  return `${prefix(uri)}${module ?? ""}.${name ?? "main"}`;
+// The key of version 0.1.0.
+function fileKey(program: vscode.Uri): string {
+  return `rx.run.arguments:${program.toString()}`;
+}
+
+function key({ uri, function: name, module }: Target): string {
+  return `${fileKey(uri)}#${module ?? ""}.${name ?? "main"}`;
 }

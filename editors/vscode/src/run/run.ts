@@ -5,24 +5,21 @@ import * as vscode from "vscode";
 import type { ExecuteCommandSignature } from "vscode-languageclient/node";
 import type { Place } from "../place";
 import { range } from "../positions";
-import { activeProgram, announceAddresses, editorsOf, isProgram } from "../programs";
+import { activeProgram, announceAddresses, editorsOf, isProgram, nameOf } from "../programs";
 import { showsReport } from "../settings";
 import { lacks } from "./answers";
-import { beside, line, runArguments, stopArguments, withModule, words } from "./arguments";
+import { beside, line, onlyFunction, runArguments, stopArguments, withModule, words } from "./arguments";
 import { askModule, askValues, CHOOSE } from "./ask";
 import { chooseInputs } from "./choose";
 import type { InlineValues } from "./inline";
 import { withInputs } from "./inputs";
-import { Arguments, type Owner } from "./memory";
+import { Arguments, type Target } from "./memory";
 import { readOutcome, type Outcome } from "./outcome";
 import type { Panel } from "./panel";
 import { lines } from "./words";
 
 export const RUN = "rx.run";
 export const STOP = "rx.stop";
-
-// The function to run. If it has no name, the server chooses it. The module is given if the file has several modules.
-type Target = Owner;
 
 // The outcome of a run with these arguments, and the text that was run.
 interface Attempt {
@@ -73,7 +70,7 @@ export class Runner implements vscode.Disposable {
       void vscode.window.showErrorMessage("rx: programs are not run in a folder that is not trusted.");
       return undefined;
     }
-    const target = this.target(given);
+    const target = await this.target(given);
     if (target === undefined) {
       void vscode.window.showErrorMessage("rx: open a Relax file to run it.");
       return undefined;
@@ -90,20 +87,20 @@ export class Runner implements vscode.Disposable {
   }
 
   async again(): Promise<void> {
-    const target = this.last ?? this.target([]);
+    const target = this.last ?? (await this.target([]));
     await this.order(target);
   }
 
   async onDevice(): Promise<void> {
     const choice = await vscode.window.showQuickPick(DEVICES, { title: "Run on", placeHolder: "The device" });
-    const target = this.target([]);
+    const target = await this.target([]);
     if (choice !== undefined && target !== undefined) {
       await this.order(target, ["--device", choice.device]);
     }
   }
 
   async withArguments(): Promise<void> {
-    const target = this.current();
+    const target = await this.current();
     if (target === undefined) {
       return;
     }
@@ -114,11 +111,11 @@ export class Runner implements vscode.Disposable {
       value: line(this.arguments.of(target)),
       ignoreFocusOut: true,
       validateInput: (text) => {
-        const read = split(text);
+        const read = words(text);
         return Array.isArray(read) ? undefined : read.problem;
       },
     });
-    const read = text === undefined ? undefined : split(text);
+    const read = text === undefined ? undefined : words(text);
     if (Array.isArray(read)) {
       await this.arguments.remember(target, read);
       await this.order(target);
@@ -126,7 +123,7 @@ export class Runner implements vscode.Disposable {
   }
 
   async inputs(): Promise<void> {
-    const target = this.current();
+    const target = await this.current();
     if (target === undefined) {
       return;
     }
@@ -140,10 +137,10 @@ export class Runner implements vscode.Disposable {
 
   // Forgets the arguments and answers, so that the next run asks again.
   async forget(): Promise<void> {
-    const target = this.current();
+    const target = await this.current();
     if (target !== undefined) {
       await this.arguments.forget(target.uri);
-      void vscode.window.showInformationMessage(`rx: ${path.basename(target.uri.path)} now has no arguments or inputs of its own; runs use only the settings.`);
+      void vscode.window.showInformationMessage(`rx: ${nameOf(target.uri)} now has no arguments or inputs of its own; runs use only the settings.`);
     }
   }
 
@@ -253,26 +250,35 @@ export class Runner implements vscode.Disposable {
   }
 
   // Returns the target of the last run, which the report shows; if the active editor has another program, that program.
-  private current(): Target | undefined {
+  private async current(): Promise<Target | undefined> {
     const active = vscode.window.activeTextEditor?.document;
     const another = active !== undefined && isProgram(active) && active.uri.toString() !== this.last?.uri.toString();
     return another || this.last === undefined ? this.target([]) : this.last;
   }
 
-  private target(given: readonly unknown[]): Target | undefined {
-    const name = typeof given[1] === "string" ? given[1] : undefined;
-    const uri = address(given[0]);
-    if (uri !== undefined) {
-      const module = typeof given[3] === "string" ? { module: given[3] } : {};
-      return { uri: vscode.Uri.parse(uri), function: name, ...module };
+  private async target(given: readonly unknown[]): Promise<Target | undefined> {
+    const program = address(given[0]);
+    const uri = program === undefined ? (activeProgram() ?? vscode.window.activeTextEditor)?.document.uri : vscode.Uri.parse(program);
+    if (uri === undefined) {
+      return undefined;
     }
-    const document = activeProgram()?.document ?? vscode.window.activeTextEditor?.document;
-    return document && { uri: document.uri, function: name };
+    const name = typeof given[1] === "string" ? given[1] : undefined;
+    const module = typeof given[3] === "string" ? given[3] : undefined;
+    // Arguments are remembered by function, so the one that the server would choose is named.
+    const only = name === undefined && module === undefined ? onlyFunction(await runLenses(uri)) : undefined;
+    return { uri, function: name, ...(module !== undefined && { module }), ...only };
   }
 }
 
-function split(text: string): ReturnType<typeof words> {
-  return words(text, process.platform === "win32");
+// Returns the arguments of the lenses that run functions. Their module is given if the file has several.
+async function runLenses(uri: vscode.Uri): Promise<unknown[][]> {
+  try {
+    const lenses = await vscode.commands.executeCommand<vscode.CodeLens[] | undefined>("vscode.executeCodeLensProvider", uri);
+    return (lenses ?? []).flatMap(({ command }) => (command?.command === RUN ? [command.arguments ?? []] : []));
+  } catch {
+    // The document is not open.
+    return [];
+  }
 }
 
 function withoutExtension(file: string): string {
@@ -294,7 +300,7 @@ function wants({ modules, missing }: Outcome): boolean {
 
 // Names a function for the user: `main in net.rx`.
 function named({ uri, function: name }: Target): string {
-  const file = path.basename(uri.path);
+  const file = nameOf(uri);
   return name === undefined ? file : `${name} in ${file}`;
 }
 
