@@ -10,13 +10,16 @@
 //! y = x                       y = x
 //! ```
 //!
+//! A string in three quotes that is open at the end of its cell would contain the next cells too. It is masked as a
+//! string in one quote that is open at the end of its first line, which the parser reports.
+//!
 //! A masked text has the same length and the same lines, so positions in it are positions in the joined text.
 
 /// The line between two cells.
 pub const SEPARATOR: &str = "#\u{1c}";
 
-/// The text that replaces the start of a line of IPython's syntax.
-const MASK: &str = "#\u{1d}";
+/// The text that replaces the start of a line of IPython's syntax; no cell contains it.
+pub const MASK: &str = "#\u{1d}";
 
 /// Cell magics whose cell is Python.
 const PYTHON_MAGICS: [&str; 9] = ["capture", "debug", "ipytest", "prun", "pypy", "python", "python3", "time", "timeit"];
@@ -100,13 +103,36 @@ impl Masked {
         let mut masker = Masker::default();
         let mut masked = Masked { text: String::with_capacity(text.len()), hidden: Vec::new() };
         for line in text.split_inclusive('\n') {
-            if masker.is_foreign(line) {
+            // A masked text has the same length, so this is the place of the line in both texts.
+            let at = masked.text.len();
+            if is_separator(line) {
+                masked.end_string(&masker, text);
+                masker = Masker::default();
+                masked.text.push_str(line);
+            } else if masker.is_foreign(line, at) {
                 masked.hide(line);
             } else {
                 masked.text.push_str(line);
             }
         }
+        masked.end_string(&masker, text);
         masked
+    }
+
+    /// Masks a string in three quotes that is open at the end of its cell, which is the end of the masked text so far.
+    /// Its quotes become one quote and the mask; its lines after the first one are hidden.
+    fn end_string(&mut self, masker: &Masker, text: &str) {
+        let Some((quotes, start)) = masker.string else { return };
+        let string = text.get(start..self.text.len()).unwrap_or_default();
+        let Some((quote, hidden)) = quotes.split_at_checked(1).filter(|(_, hidden)| hidden.len() == MASK.len()) else {
+            return;
+        };
+        let mut lines = string.split_inclusive('\n');
+        let Some(rest) = lines.next().and_then(|line| line.strip_prefix(quotes)) else { return };
+        self.text.truncate(start);
+        self.text.extend([quote, MASK, rest]);
+        self.hidden.push(hidden.to_owned());
+        lines.for_each(|line| self.hide(line));
     }
 
     /// Puts the masked lines back into a changed version of the text. `None` if one of them was removed.
@@ -158,17 +184,13 @@ struct Masker {
     continued: bool,
     /// The number of open brackets.
     depth: usize,
-    /// The quotes that end the open string of several lines.
-    string: Option<&'static str>,
+    /// The quotes that end the open string, and the place of the string in the text.
+    string: Option<(&'static str, usize)>,
 }
 
 impl Masker {
-    /// Whether a line is not Python. Lines are passed in order.
-    fn is_foreign(&mut self, line: &str) -> bool {
-        if is_separator(line) {
-            *self = Masker::default();
-            return false;
-        }
+    /// Whether a line of a cell, at byte `at` of the text, is not Python. Lines are passed in order.
+    fn is_foreign(&mut self, line: &str, at: usize) -> bool {
         let code = line.trim();
         if self.other_language || self.continued_magic {
             self.continued_magic &= code.ends_with('\\');
@@ -177,7 +199,7 @@ impl Masker {
         let first = !self.began;
         self.began |= !code.is_empty();
         if self.depth > 0 || self.continued || self.string.is_some() || !is_ipython(code) {
-            self.scan(line.trim_end_matches(['\n', '\r']));
+            self.scan(line.trim_end_matches(['\n', '\r']), at);
             return false;
         }
         let cell_magic = code.strip_prefix("%%").filter(|_| first).map(|rest| rest.split_whitespace().next());
@@ -186,8 +208,8 @@ impl Masker {
         true
     }
 
-    /// Follows brackets and strings through a line of Python.
-    fn scan(&mut self, line: &str) {
+    /// Follows brackets and strings through a line of Python at byte `at` of the text.
+    fn scan(&mut self, line: &str, at: usize) {
         let mut rest = line;
         self.continued = false;
         while let Some(c) = rest.chars().next() {
@@ -197,15 +219,16 @@ impl Masker {
                     taken += rest.get(1..).and_then(|after| after.chars().next()).map_or(0, char::len_utf8);
                     self.continued = taken == rest.len() && taken == 1;
                 }
-                (Some(quotes), _) if rest.starts_with(quotes) => {
+                (Some((quotes, _)), _) if rest.starts_with(quotes) => {
                     taken = quotes.len();
                     self.string = None;
                 }
                 (Some(_), _) => {}
                 (None, '#') => break,
                 (None, '"' | '\'') => {
-                    self.string = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| rest.starts_with(*quotes));
-                    taken = self.string.map_or(taken, str::len);
+                    let quotes = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| rest.starts_with(*quotes));
+                    self.string = quotes.map(|quotes| (quotes, at + line.len() - rest.len()));
+                    taken = quotes.map_or(taken, str::len);
                 }
                 (None, '(' | '[' | '{') => self.depth += 1,
                 (None, ')' | ']' | '}') => self.depth = self.depth.saturating_sub(1),
@@ -214,7 +237,7 @@ impl Masker {
             rest = rest.get(taken..).unwrap_or_default();
         }
         // A string in single quotes ends with its line, unless a backslash continues it.
-        if !self.continued && self.string.is_some_and(|quotes| quotes.len() == 1) {
+        if !self.continued && self.string.is_some_and(|(quotes, _)| quotes.len() == 1) {
             self.string = None;
         }
     }
@@ -223,7 +246,8 @@ impl Masker {
 /// Whether a statement is in IPython's syntax: `%magic`, `!command`, `?name`, `name?`, `x = !command`, `x = %magic`,
 /// or a call without parentheses (`/f x`, `,f x`, `;f x`).
 fn is_ipython(code: &str) -> bool {
-    let in_name = |c: char| c.is_alphanumeric() || "_.*%[]()'\"".contains(c);
+    // No quotes and parentheses: `"""Why?` and `print("""Why?` begin a string.
+    let in_name = |c: char| c.is_alphanumeric() || "_.*%[]".contains(c);
     let in_targets = |c: char| c.is_alphanumeric() || "_., ".contains(c);
     let asks = code.ends_with('?') && code.trim_end_matches('?').chars().all(in_name);
     let assigns = code
@@ -272,7 +296,7 @@ mod tests {
     fn python_is_not_masked() {
         let cell = "x = (a\n  % b)\ny = '''\n%x\n'''\nz = a \\\n  % b\nf(x) # why?\nw = 'a= %d' % 3\nv == 3\n\
                     s = 'it\\'s ('\n\
-                    t = \"\"\"\n!x\n\"\"\"\n";
+                    t = \"\"\"\n!x\n\"\"\"\n\"\"\"Why?\n!x\n\"\"\"\nprint('''Why?\n%x\n''')\n";
         assert_eq!(masked(cell), [""; 0]);
     }
 
@@ -282,6 +306,16 @@ mod tests {
         assert_eq!(masked("%%time\nx = 1"), ["%%time"]);
         let joined = join(["%%html\n<b>'''", "y = 1"]);
         assert!(Masked::new(&joined).text.ends_with(&format!("{SEPARATOR}\ny = 1\n")));
+    }
+
+    #[test]
+    fn string_without_end_ends_with_its_first_line() {
+        let joined = join(["!ls\nx = '''it\n!y\n\n  z (", "y = 1"]);
+        let masked = Masked::new(&joined);
+        let hidden = [MASK, "s\nx = '", MASK, "it\n", MASK, "\n\n  ", MASK, "(\n"].concat();
+        let expected = join([hidden.trim_end_matches('\n'), "y = 1"]);
+        assert_eq!(masked.text, expected);
+        assert_eq!(masked.restore(&masked.text), Some(joined));
     }
 
     #[test]
