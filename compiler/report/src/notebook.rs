@@ -7,6 +7,7 @@
 
 use rx_base::notebook;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write;
@@ -33,8 +34,7 @@ pub struct Notebook {
 #[derive(Deserialize)]
 struct File<'a> {
     nbformat: Option<u64>,
-    #[serde(default)]
-    metadata: Value,
+    metadata: Option<Metadata>,
     #[serde(borrow)]
     cells: Option<Vec<Cell<'a>>>,
 }
@@ -42,15 +42,41 @@ struct File<'a> {
 #[derive(Deserialize)]
 struct Cell<'a> {
     cell_type: String,
-    #[serde(default)]
-    metadata: Value,
+    metadata: Option<CellMetadata>,
     #[serde(borrow)]
     source: Option<&'a RawValue>,
 }
 
+#[derive(Deserialize)]
+struct Metadata {
+    language_info: Option<LanguageInfo>,
+    kernelspec: Option<KernelSpec>,
+}
+
+#[derive(Deserialize)]
+struct LanguageInfo {
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct KernelSpec {
+    language: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct CellMetadata {
+    vscode: Option<Vscode>,
+}
+
+#[derive(Deserialize)]
+struct Vscode {
+    #[serde(rename = "languageId")]
+    language_id: Option<String>,
+}
+
 /// The source of a cell: one string, or a list of its lines with their line ends.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "the source is neither a text nor a list of lines")]
 enum Lines {
     One(String),
     Many(Vec<String>),
@@ -60,7 +86,7 @@ impl Notebook {
     /// Reads the JSON of a notebook.
     ///
     /// # Errors
-    /// The text is no notebook of format 4.
+    /// The text is no notebook of format 4, or a cell contains the marks of joined or masked texts.
     pub fn parse(json: String) -> io::Result<Notebook> {
         let wrong = |error: serde_json::Error| invalid(format!("this is no Jupyter notebook: {error}"));
         let start = json.len() - json.trim_start_matches('\u{feff}').len();
@@ -69,12 +95,19 @@ impl Notebook {
             let found = file.nbformat.map_or_else(|| "none".to_owned(), |format| format.to_string());
             return Err(invalid(format!("requires a notebook with `cells` of format {FORMAT}; found format {found}")));
         };
-        let is_python = is_python(&file.metadata);
+        let is_python = file.metadata.as_ref().is_none_or(Metadata::is_python);
         let mut texts = Vec::new();
         let (mut sources, mut numbers) = (Vec::new(), Vec::new());
         for (cell, number) in cells.iter().zip(1..) {
             let Some(source) = cell.source.filter(|_| is_python && cell.is_python()) else { continue };
-            texts.push(lines_of(source.get()).map_err(wrong)?.concat());
+            let text = lines_of(source.get()).map_err(|error| wrong_cell(number, &error))?.concat();
+            // Changes of such a cell would be written to other cells.
+            if notebook::split(&text).len() > 1 || text.contains(notebook::MASK) {
+                let problem =
+                    "a comment begins with U+001C or U+001D, with which rx marks lines; remove this character";
+                return Err(invalid(format!("cell {number}: {problem}")));
+            }
+            texts.push(text);
             // `source` is a part of `json`, so the difference of their addresses is its place.
             let at = source.get().as_ptr().addr().saturating_sub(json.as_ptr().addr());
             sources.push(at..at + source.get().len());
@@ -82,6 +115,11 @@ impl Notebook {
         }
         let text = notebook::join(texts.iter().map(String::as_str));
         Ok(Notebook { json, text, sources, numbers })
+    }
+
+    /// Creates a notebook whose cells are not read.
+    pub fn without_cells(json: String) -> Notebook {
+        Notebook { json, text: String::new(), sources: Vec::new(), numbers: Vec::new() }
     }
 
     /// The file's JSON.
@@ -125,8 +163,18 @@ impl Notebook {
 impl Cell<'_> {
     /// Whether this is a code cell in the notebook's language. VS Code allows cells of other languages.
     fn is_python(&self) -> bool {
-        let language = self.metadata.pointer("/vscode/languageId").and_then(Value::as_str);
+        let vscode = self.metadata.as_ref().and_then(|metadata| metadata.vscode.as_ref());
+        let language = vscode.and_then(|vscode| vscode.language_id.as_ref());
         self.cell_type == "code" && language.is_none_or(|language| language == "python")
+    }
+}
+
+impl Metadata {
+    /// Whether the language of the notebook is Python, as it is if none is given.
+    fn is_python(&self) -> bool {
+        let kernel = self.kernelspec.as_ref().and_then(|kernel| kernel.language.as_ref());
+        let language = self.language_info.as_ref().and_then(|info| info.name.as_ref()).or(kernel);
+        language.is_none_or(|language| language.eq_ignore_ascii_case("python"))
     }
 }
 
@@ -134,10 +182,12 @@ fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-/// Whether the language of a notebook is Python, as it is if none is given.
-fn is_python(metadata: &Value) -> bool {
-    let language = ["/language_info/name", "/kernelspec/language"].iter().find_map(|at| metadata.pointer(at));
-    language.and_then(Value::as_str).is_none_or(|language| language.eq_ignore_ascii_case("python"))
+/// Returns the error for the source of a cell. The place at the end of `error` is left out, for its line and column
+/// are neither those of the file nor those of the cell's text.
+fn wrong_cell(number: u32, error: &serde_json::Error) -> io::Error {
+    let error = error.to_string();
+    let problem = error.rsplit_once(" at line ").map_or(error.as_str(), |(problem, _)| problem);
+    invalid(format!("cell {number}: {problem}"))
 }
 
 /// Parses the source of a cell.
@@ -161,14 +211,23 @@ fn encode(layout: &str, old: &str, new: &str, json: &mut String) {
         _ => (None, None),
     };
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    let between = if before.is_empty() { " " } else { before };
+    let between = between_first(inside.get(before.len()..).unwrap_or_default());
+    let between = between.map_or_else(|| format!(",{}", if before.is_empty() { " " } else { before }), str::to_owned);
     json.push('[');
     for (index, line) in new.split_inclusive('\n').enumerate() {
-        json.push_str(if index == 0 { before } else { "," });
-        json.push_str(if index == 0 { "" } else { between });
+        json.push_str(if index == 0 { before } else { &between });
         string(line, escape, json);
     }
     json.extend([after, "]"]);
+}
+
+/// Returns the text between the first two strings of a list, from the first one on. For example, `"a" , "b"` gives
+/// ` , `.
+fn between_first(strings: &str) -> Option<&str> {
+    let mut values = serde_json::Deserializer::from_str(strings).into_iter::<IgnoredAny>();
+    values.next()?.ok()?;
+    let rest = strings.get(values.byte_offset()..)?;
+    rest.get(..rest.find('"')?)
 }
 
 /// Appends a JSON string; with `escape`, characters that are not ASCII become `\uXXXX`.
@@ -234,6 +293,48 @@ mod tests {
             JSON.replace("    \"x = 1\\n\",\n", "    \"x = 2\\n\",\n    \"w = 'ä'\\n\",\n").replace("y = '", "yy = '");
         assert_eq!(notebook.with_text(&text).ok(), Some(expected));
         assert!(notebook.with_text("x = 1\n").is_err());
+    }
+
+    #[test]
+    fn lines_are_separated_as_in_the_old_source() {
+        for between in [",", ", ", " ,\n  "] {
+            let json = |last: &str| {
+                let source = format!(r#"["a\" = ,\n"{between}"b\n"{between}"{last}"]"#);
+                format!(r#"{{"nbformat": 4, "cells": [{{"cell_type": "code", "source": {source}}}]}}"#)
+            };
+            let notebook = notebook(&json("c"));
+            assert_eq!(notebook.with_text(&notebook.text().replace('c', "d")).ok(), Some(json("d")));
+        }
+    }
+
+    #[test]
+    fn cells_with_marks_of_joined_texts_are_errors() {
+        for source in [r"a\n#\u001c\nb", r"#\u001c", r"x = 1  #\u001d"] {
+            let json = format!(r#"{{"nbformat": 4, "cells": [{{"cell_type": "code", "source": "{source}"}}]}}"#);
+            let problem = Notebook::parse(json).expect_err("an error").to_string();
+            assert!(problem.starts_with("cell 1: a comment begins with"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn source_that_is_no_text_is_an_error_with_the_cell() {
+        for source in ["3", r#""\ud800""#, r#"["a", 3]"#] {
+            let json = format!(r#"{{"nbformat": 4, "cells": [{{"cell_type": "code", "source": {source}}}]}}"#);
+            let problem = Notebook::parse(json).expect_err("an error").to_string();
+            assert!(problem.starts_with("cell 1: ") && !problem.contains("at line"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn metadata_and_outputs_are_not_limited() {
+        let deep = [r#"["\ud800"]"#.to_owned(), "[".repeat(500) + &"]".repeat(500)];
+        for other in deep {
+            let notebook = notebook(&format!(
+                r#"{{"nbformat": 4, "metadata": {{"kernelspec": null, "other": {other}}}, "cells":
+                [{{"cell_type": "code", "metadata": {{"other": {other}}}, "outputs": {other}, "source": "x"}}]}}"#
+            ));
+            assert_eq!(notebook.numbers(), [1]);
+        }
     }
 
     #[test]

@@ -24,12 +24,12 @@ impl Content {
     /// Errors of the system, and a notebook that is not one.
     pub fn read(input: &Input) -> io::Result<Content> {
         let Loaded { text, mistake } = load(&input.place)?;
-        // A notebook without the word `tvm` cannot import TVMScript's names. It may be of any version.
-        let is_read = input.named || text.contains("tvm");
-        if mistake.is_some() || !input.is_notebook() || !is_read {
+        if mistake.is_some() || !input.is_notebook() {
             return Ok(Content { text, mistake, notebook: None });
         }
-        let notebook = Notebook::parse(text)?;
+        // A notebook without the word `tvm` cannot import TVMScript's names. It may be of any version.
+        let is_read = input.named || text.contains("tvm");
+        let notebook = if is_read { Notebook::parse(text)? } else { Notebook::without_cells(text) };
         Ok(Content { text: notebook.text().to_owned(), mistake: None, notebook: Some(notebook) })
     }
 
