@@ -57,9 +57,9 @@ impl Output {
 
     /// Writes `formatted`, or reports how it differs from the source.
     pub fn formatted(&self, source: &Source, formatted: &str) -> Outcome {
-        let same = source.text == formatted;
+        let same = source.text() == formatted;
         if self.diff && !same {
-            let diff = TextDiff::from_lines(source.text.as_str(), formatted);
+            let diff = TextDiff::from_lines(source.text(), formatted);
             let (old, new) = (format!("{} (before)", source.name), format!("{} (formatted)", source.name));
             let diff = diff.unified_diff().header(&old, &new).to_string();
             if let Err(error) = print(&diff) {

@@ -83,6 +83,33 @@ fn notebook_is_formatted_only_if_named() {
 }
 
 #[test]
+fn cells_of_a_notebook_keep_their_line_ends() {
+    for imports in ["from tvm.script import relax as R\r\n", "from tvm.script import relax as R"] {
+        let notebook = |code: &str| {
+            let crlf = code.replace('\n', "\r\n");
+            let cells = [imports, crlf.as_str(), crlf.trim_end(), code, "x = 1\r\n"];
+            let cells = cells.map(|source| format!("{{\"cell_type\": \"code\", \"source\": {source:?}}}"));
+            format!("{{\"nbformat\": 4, \"cells\": [{}]}}", cells.join(", "))
+        };
+        let path = file("line_ends.ipynb", &notebook(UGLY));
+        assert_eq!(rxfmt().arg(&path).status().unwrap().code(), Some(0));
+        assert_eq!(fs::read_to_string(&path).unwrap(), notebook(NEAT));
+    }
+}
+
+#[test]
+fn cell_with_the_mark_between_cells_is_an_error() {
+    let cell = |source: &str| format!("{{\"cell_type\": \"code\", \"source\": \"{source}\"}}");
+    let cells = [cell("a\\n#\\u001c\\nb"), cell(&UGLY.replace('\n', "\\n"))].join(", ");
+    let notebook = format!("{{\"nbformat\": 4, \"cells\": [{cells}]}}");
+    let path = file("separator.ipynb", &notebook);
+    let output = rxfmt().arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("separator.ipynb: cell 1: "));
+    assert_eq!(fs::read_to_string(&path).unwrap(), notebook);
+}
+
+#[test]
 fn check_and_diff_write_nothing() {
     let path = file("check.rx", UGLY);
     let output = rxfmt().args(["--check", "--diff"]).arg(&path).output().unwrap();
