@@ -49,14 +49,14 @@ fn run(args: &Args, inputs: &[Input]) -> Status {
     let mut found = false;
     let mut number = 0;
     for input in inputs {
-        let text = match Content::read(input) {
-            Ok(content) => content.text,
+        let content = match Content::read(input) {
+            Ok(content) => content,
             Err(error) => {
                 status = status.max(Failure::new(input.shown.as_ref(), &error).say());
                 continue;
             }
         };
-        let phase = Phase::new(input, text, &options);
+        let phase = Phase::new(input, content, &options);
         if !phase.has_relax() && !input.named {
             continue;
         }

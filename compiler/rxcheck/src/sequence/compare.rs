@@ -1,9 +1,11 @@
 //! A checked phase, and the comparison of two phases.
 
 use crate::check::{Options, reported, workspace};
+use crate::content::Content;
 use crate::discover::Input;
 use rx_base::{Code, Diagnostic, Severity, Span};
 use rx_db::{Document, FileId, FileKind, OUTSIDE, Workspace};
+use rx_report::Source;
 use rx_syntax::Segment;
 use rx_syntax::document::ItemKind;
 use std::cmp::Ordering;
@@ -14,8 +16,7 @@ use std::sync::Arc;
 pub struct Phase {
     /// The path as shown to users.
     pub shown: String,
-    /// The text of the dump.
-    pub text: String,
+    content: Content,
     kind: FileKind,
     workspace: Workspace,
     file: FileId,
@@ -100,9 +101,9 @@ pub struct Step {
 
 impl Phase {
     /// Checks a dump with the settings of rx.toml and the command line.
-    pub fn new(input: &Input, text: String, options: &Options) -> Phase {
+    pub fn new(input: &Input, content: Content, options: &Options) -> Phase {
         let kind = input.kind;
-        let (workspace, file) = workspace(&text, input, options);
+        let (workspace, file) = workspace(&content.text, input, options);
         let modules = Modules::of(workspace.document(file));
         let declared = workspace.declarations(file).into_iter();
         let declared = declared.map(|it| (modules.function(it.module, it.name.as_str()), it.text)).collect();
@@ -116,7 +117,12 @@ impl Phase {
                 Found { diagnostic, function, binding }
             })
             .collect();
-        Phase { shown: input.shown.clone(), text, kind, workspace, file, modules, declared, printed, errors }
+        Phase { shown: input.shown.clone(), content, kind, workspace, file, modules, declared, printed, errors }
+    }
+
+    /// Returns the text with its name, for the places of diagnostics.
+    pub fn source(&self) -> Source<'_> {
+        self.content.source(&self.shown, &self.content.text)
     }
 
     /// Whether the dump contains code that rx checks.
@@ -242,7 +248,11 @@ fn without_variables(message: &str) -> String {
     let mut rest = message;
     while let Some((before, variable)) = rest.split_once(" (`") {
         text.push_str(before);
-        rest = variable.split_once("`)").map_or("", |(_, after)| after);
+        let after = variable.split_once('`').and_then(|(_, after)| after.strip_prefix(')'));
+        if after.is_none() {
+            text.push_str(" (`");
+        }
+        rest = after.unwrap_or(variable);
     }
     text + rest
 }
@@ -285,6 +295,9 @@ mod tests {
     fn variables_of_messages_are_not_compared() {
         let message = "add: `x1` (`lv3`) has dtype float32, `x2` (`t[0]`) has dtype float16 (here)";
         assert_eq!(without_variables(message), "add: `x1` has dtype float32, `x2` has dtype float16 (here)");
+        for kept in ["a (`x` of `f`), b", "a (`x", "a (`x`"] {
+            assert_eq!(without_variables(kept), kept);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::compare::{Found, Function, Phase, Step};
 use rx_base::{Code, counted};
-use rx_report::{Record, Source, printable};
+use rx_report::{Record, printable};
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -110,7 +110,7 @@ pub fn first(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found, 
     if let Some(binding) = found.binding {
         place += &format!(", binding `{binding}`");
     }
-    let source = Source::new(&phase.shown, &phase.text);
+    let source = phase.source();
     let mut text = shown(&[place]) + &rx_report::full(&source, &found.diagnostic, color);
     match difference(before, phase, step, found) {
         Difference::None => {}
@@ -174,6 +174,8 @@ struct PhaseRecord<'a> {
 struct SignatureRecord<'a> {
     code: String,
     function: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell: Option<u32>,
     line: u32,
     before: &'a str,
     after: &'a str,
@@ -204,12 +206,20 @@ struct FirstError<'a> {
 }
 
 /// Formats one phase as a JSON line.
-pub fn json(phase: &Phase, step: &Step) -> String {
-    let source = Source::new(&phase.shown, &phase.text);
+pub fn json<'a>(phase: &Phase, step: &'a Step) -> String {
+    let source = phase.source();
     let names = |functions: &[Function]| functions.iter().map(|function| function.shown(step.several)).collect();
-    let line = |function: &Function| {
+    let signature = |(function, before, after): &'a (Function, String, String)| {
         let span = phase.function_span(function).unwrap_or_default();
-        source.position(span.start as usize).line
+        let position = source.position(span.start as usize);
+        SignatureRecord {
+            code: Code::SignatureChanged.to_string(),
+            function: function.shown(step.several),
+            cell: position.cell,
+            line: position.line,
+            before,
+            after,
+        }
     };
     let record = PhaseRecord {
         phase: step.number,
@@ -218,17 +228,7 @@ pub fn json(phase: &Phase, step: &Step) -> String {
         appeared: names(&step.appeared),
         vanished: names(&step.vanished),
         changed: names(&step.changed),
-        signatures: step
-            .signatures
-            .iter()
-            .map(|(function, before, after)| SignatureRecord {
-                code: Code::SignatureChanged.to_string(),
-                function: function.shown(step.several),
-                line: line(function),
-                before,
-                after,
-            })
-            .collect(),
+        signatures: step.signatures.iter().map(signature).collect(),
         old_errors: step.old_errors,
         new_errors: step
             .new_errors

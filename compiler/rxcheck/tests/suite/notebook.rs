@@ -137,4 +137,31 @@ fn why_takes_and_shows_cells() {
         let output = rxcheck(&folder, &["--why", wrong]);
         assert!(stderr(&output).contains("requires a line of a code cell of Python"), "{output:?}");
     }
+    let output = rxcheck(&folder, &["--why", ":cell 3, line 3"]);
+    assert!(stderr(&output).contains("is no FILE:LINE"), "{output:?}");
+}
+
+#[test]
+fn string_without_end_hides_no_other_cells() {
+    let notebook = NOTEBOOK.replace("R?\"", "x = '''abc\"");
+    let inside = NOTEBOOK.replace("    y = R.nn.rellu(x)\\n", "    '''Why?\\n");
+    let folder = folder(&[("net.ipynb", &notebook), ("inside.ipynb", &inside)]);
+    let output = rxcheck(&folder, &["--format", "concise", "net.ipynb"]);
+    assert!(stdout(&output).contains(&format!("{PLACE}error[RX0202]")), "{output:?}");
+    let output = rxcheck(&folder, &["--format", "concise", "inside.ipynb"]);
+    assert!(stdout(&output).contains("inside.ipynb:cell 3, line 3, column 5: error[RX0105]"), "{output:?}");
+}
+
+#[test]
+fn sequence_shows_cells() {
+    let good = NOTEBOOK.replace("(4)", "(4,)").replace("rellu", "relu");
+    let changed = NOTEBOOK.replace("(4)", "(5,)");
+    let folder = folder(&[("p1.ipynb", &good), ("p2.ipynb", &changed)]);
+    let output = rxcheck(&folder, &["--sequence", "p1.ipynb", "p2.ipynb"]);
+    assert!(stdout(&output).contains("[ p2.ipynb:cell 3, line 3, column 9 ]"), "{output:?}");
+    let output = rxcheck(&folder, &["--sequence", "--format", "json", "p1.ipynb", "p2.ipynb"]);
+    let phases: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let places = [&phases[1]["signatures"][0], &phases[1]["new_errors"][0]["diagnostic"]];
+    let places = places.map(|object| (object["cell"].as_u64(), object["line"].as_u64()));
+    assert_eq!(places, [(Some(3), Some(2)), (Some(3), Some(3))]);
 }
