@@ -83,13 +83,18 @@ pub fn rewrite(
         annotate(input, which, check, &mut rewritten)?;
     }
     rewritten.changed = rewritten.text != content.text;
+    let old = content.file();
+    if !rewritten.changed {
+        let is_printed = matches!(input.place, Place::Stdin) && !rewriting.diff;
+        rewritten.shown = is_printed.then(|| old.to_owned());
+        return Ok(rewritten);
+    }
     let failed = |error: io::Error| Failure::new(input.shown.as_ref(), &error);
-    let (old, new) = (content.file(), content.file_with(&rewritten.text).map_err(failed)?);
+    let new = content.file_with(&rewritten.text).map_err(failed)?;
     match &input.place {
-        _ if rewriting.diff => rewritten.shown = rewritten.changed.then(|| diff(&input.shown, old, &new)),
+        _ if rewriting.diff => rewritten.shown = Some(diff(&input.shown, old, &new)),
         Place::Stdin => rewritten.shown = Some(new),
-        Place::File(path) if rewritten.changed => write(path, old, &new).map_err(failed)?,
-        Place::File(_) => {}
+        Place::File(path) => write(path, old, &new).map_err(failed)?,
     }
     Ok(rewritten)
 }
@@ -113,8 +118,7 @@ fn fix_text(
         let line = source.line(line).line_after_path();
         format!("{}:{line}: {code} not fixed: \"{title}\" would leave another mistake: {because}", input.shown)
     };
-    let remarks = taken_back.into_iter().map(remark).collect();
-    rewritten.remarks = remarks;
+    rewritten.remarks = taken_back.into_iter().map(remark).collect();
 }
 
 /// Writes types into the text.

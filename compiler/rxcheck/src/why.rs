@@ -39,7 +39,7 @@ impl FromStr for Position {
         let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
         let usage = || format!("`{text}` is no FILE:LINE or FILE:LINE:COLUMN");
         let (rest, last) = text.rsplit_once(':').ok_or_else(usage)?;
-        if let Some(place) = last.strip_prefix("cell ") {
+        if let Some(place) = last.strip_prefix("cell ").filter(|_| !rest.is_empty()) {
             let (cell, place) = place.split_once(", line ").ok_or_else(usage)?;
             let (line, column) = place.split_once(", column ").map_or((place, None), |(line, it)| (line, Some(it)));
             let counted = |text| number(text).ok_or_else(usage);
