@@ -2,6 +2,7 @@
 //! no suggestion depends on how the function is cut into segments.
 
 use super::memo::State;
+use super::move_out::Found;
 use crate::elaborate::{Export, Role, Unresolved};
 use crate::entry::Entry;
 use crate::reconcile::reconcile;
@@ -11,7 +12,7 @@ use rx_base::{Code, Diagnostic, Fix, Name, Span};
 use rx_context::ItemPlace;
 use rx_ir::StructInfo;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind, TokenRange};
-use rx_syntax::{Segment, Statement, TokenKind};
+use rx_syntax::{Segment, TokenKind};
 use std::sync::Arc;
 
 impl State {
@@ -44,12 +45,9 @@ impl State {
     pub(super) fn uses(&self, wrong: &Unresolved, at: u32) -> Vec<ItemPlace> {
         const LOOKED_AT: usize = 256;
         let mut found = Vec::new();
-        let segments = self.segments.iter().enumerate().skip(at as usize);
-        let statements = segments.flat_map(|(nth, segment)| {
-            let before = move |statement: &&Statement| nth == at as usize && statement.span.end <= wrong.span.start;
-            segment.tree().statements.iter().skip_while(before).map(move |statement| (nth, segment, statement))
-        });
-        for (nth, segment, statement) in statements.take(LOOKED_AT) {
+        let is_before = |found: &Found<'_>| found.at == at as usize && found.statement.span.end <= wrong.span.start;
+        let statements = self.statements(at as usize).skip_while(is_before);
+        for Found { at: nth, segment, statement } in statements.take(LOOKED_AT) {
             let cursor = segment.cursor(statement);
             let mut binds = false;
             for token in 0..statement.token_count {
@@ -186,26 +184,15 @@ pub(super) fn missing_return(state: &State) -> Diagnostic<ItemPlace> {
 }
 
 /// Returns the start of the first line of the body, after its text and `R.func_attr`, and the indentation of the body.
-fn body_start(state: &State) -> Option<(ItemPlace, String)> {
-    let statements = state
-        .segments
-        .iter()
-        .enumerate()
-        .flat_map(|(at, segment)| segment.tree().statements.iter().map(move |statement| (at, segment, statement)));
-    let header = statements.skip_while(|(.., statement)| !matches!(statement.tree.kind, StatementKind::Def { .. }));
-    let mut body = header.skip(1);
-    let (at, segment, statement) = body.find(|(_, segment, statement)| match &statement.tree.kind {
-        StatementKind::Expr(Expr { kind: ExprKind::String, .. }) => false,
-        StatementKind::Expr(Expr { kind: ExprKind::Call { callee, .. }, .. }) => {
-            !segment.cursor(statement).path(callee.tokens).ends_with(".func_attr")
-        }
-        _ => true,
-    })?;
-    let before = segment.text().get(..statement.span.start as usize)?;
-    let line = before.rfind('\n').map_or(0, |at| at + 1);
-    let indent = before.get(line..).filter(|indent| indent.trim().is_empty())?;
-    let place = Span::empty(u32::try_from(line).ok()?);
-    Some((ItemPlace::Segment(u32::try_from(at).ok()?, place), indent.to_owned()))
+fn body_start(state: &State) -> Option<(ItemPlace, &str)> {
+    let is_def = |found: &Found<'_>| matches!(found.statement.tree.kind, StatementKind::Def { .. });
+    let is_text = |found: &Found<'_>| {
+        matches!(found.statement.tree.kind, StatementKind::Expr(Expr { kind: ExprKind::String, .. }))
+    };
+    let mut body = state.statements(0).skip_while(|found| !is_def(found)).skip(1);
+    let first = body.find(|found| !is_text(found) && !found.calls(".func_attr"))?;
+    let (line, indent) = first.line_start()?;
+    Some((first.place(Span::empty(line))?, indent))
 }
 
 /// Returns the end of the body's last line, and the indentation of the body.

@@ -212,7 +212,7 @@ impl State {
     }
 
     /// Returns the last definition of a name before export `exports` of segment `at`.
-    fn entry_before(&self, name: Name, at: u32, exports: usize) -> Option<&Entry> {
+    pub(super) fn entry_before(&self, name: Name, at: u32, exports: usize) -> Option<&Entry> {
         let own = self.results.get(at as usize)?.exports.get(..exports)?;
         let here = own.iter().rev().find(|export| export.name == name).map(|export| &export.entry);
         here.or_else(|| self.definitions.lookup(name, at, &self.results))

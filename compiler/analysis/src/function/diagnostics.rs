@@ -14,15 +14,18 @@ use rx_ir::Signature;
 /// The maximal number of searches for attributes in a function.
 const MOST_SEARCHES: usize = 8;
 
+/// The maximal number of calls with effects in a function for which the move after the dataflow block is offered.
+const MOST_MOVES: usize = 8;
+
 impl State {
     /// Returns the diagnostics of the function, in order of position; a missing `return` is last.
     pub(super) fn diagnostics(&self, header: &Header) -> Vec<Diagnostic<ItemPlace>> {
         let mut diagnostics = Vec::new();
-        let mut searches = MOST_SEARCHES;
+        let (mut searches, mut moves) = (MOST_SEARCHES, MOST_MOVES);
         for at in &self.with_diagnostics {
             let Some(result) = self.results.get(*at as usize) else { continue };
             for diagnostic in &result.diagnostics {
-                let mut placed = self.placed(diagnostic, result, *at);
+                let mut placed = self.placed(diagnostic, result, *at, &mut moves);
                 for wanted in result.wanted.iter().filter(|wanted| wanted.place == diagnostic.primary) {
                     let Some(left) = searches.checked_sub(1) else { break };
                     searches = left;
@@ -44,8 +47,14 @@ impl State {
         diagnostics
     }
 
-    /// Translates a diagnostic of segment `at`, and adds suggestions.
-    fn placed(&self, diagnostic: &Diagnostic<Place>, result: &SegmentResult, at: u32) -> Diagnostic<ItemPlace> {
+    /// Translates a diagnostic of segment `at`, and adds suggestions; `moves` is that of [`State::move_out`].
+    fn placed(
+        &self,
+        diagnostic: &Diagnostic<Place>,
+        result: &SegmentResult,
+        at: u32,
+        moves: &mut usize,
+    ) -> Diagnostic<ItemPlace> {
         let translate = |place: &Place| self.place(at, place);
         let primary = translate(&diagnostic.primary).unwrap_or(ItemPlace::Segment(at, Span::default()));
         let mut placed = diagnostic.map_places(primary, translate);
@@ -56,7 +65,7 @@ impl State {
             placed = self.with_meant(placed, wrong, at);
         }
         if let (Code::ImpureInDataflow, Place::Here(span)) = (diagnostic.code, &diagnostic.primary) {
-            placed.fixes.extend(self.move_out(at, *span));
+            placed.fixes.extend(self.move_out(at, *span, moves));
         }
         match at {
             0 => self.with_return_type(placed, span_of(diagnostic)),
