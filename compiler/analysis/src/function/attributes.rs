@@ -55,7 +55,8 @@ struct Site {
 
 impl State {
     /// Returns the fixes that give a value of segment `at` its required type by another attribute of a call.
-    pub(super) fn attribute_fixes(&self, wanted: &Wanted, at: u32) -> Vec<Fix<ItemPlace>> {
+    /// `elaborations` is the number of segments that may still be elaborated to check fixes.
+    pub(super) fn attribute_fixes(&self, wanted: &Wanted, at: u32, elaborations: &mut usize) -> Vec<Fix<ItemPlace>> {
         let mut site = Site {
             segment: at,
             exports: wanted.exports as usize,
@@ -68,7 +69,7 @@ impl State {
             let next = match &site.value.kind {
                 ExprKind::Var(variable) => self.definition(&site, *variable, &mut annotations),
                 ExprKind::Call(call) => {
-                    let fixes = self.fixes_of_call(&site, call, &annotations);
+                    let fixes = self.fixes_of_call(&site, call, &annotations, elaborations);
                     if !fixes.is_empty() {
                         return fixes;
                     }
@@ -111,11 +112,17 @@ impl State {
         Some(Site { segment: site.segment, exports: site.exports, value, wanted, variable: site.variable })
     }
 
-    fn fixes_of_call(&self, site: &Site, call: &Call, annotations: &[Edit]) -> Vec<Fix<ItemPlace>> {
+    fn fixes_of_call(
+        &self,
+        site: &Site,
+        call: &Call,
+        annotations: &[Edit],
+        elaborations: &mut usize,
+    ) -> Vec<Fix<ItemPlace>> {
         let found = self.ask(site, call, |info| rx_ops::suggestions(info, &site.wanted)).unwrap_or_default();
         let fixes = found.iter().take(MOST_TRIED);
         let fixes = fixes.filter_map(|suggestion| self.attribute_fix(site, call, suggestion, annotations));
-        fixes.filter(|fix| self.is_better_with(&fix.edits)).take(MOST_FIXES).collect()
+        fixes.filter(|fix| self.is_better_with(&fix.edits, elaborations)).take(MOST_FIXES).collect()
     }
 
     /// Returns the fix that sets an attribute of the call, and changes the annotations of the values computed from it.

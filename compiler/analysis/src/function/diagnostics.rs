@@ -14,6 +14,10 @@ use rx_ir::Signature;
 /// The maximal number of searches for attributes in a function.
 const MOST_SEARCHES: usize = 8;
 
+/// The maximal number of segments that all these searches together elaborate to check fixes. They are repeated at each
+/// edit of the function, so this limits their cost where many segments use an edited value.
+const MOST_ELABORATIONS: usize = 128;
+
 /// The maximal number of calls with effects in a function for which the move after the dataflow block is offered.
 const MOST_MOVES: usize = 8;
 
@@ -21,7 +25,7 @@ impl State {
     /// Returns the diagnostics of the function, in order of position; a missing `return` is last.
     pub(super) fn diagnostics(&self, header: &Header) -> Vec<Diagnostic<ItemPlace>> {
         let mut diagnostics = Vec::new();
-        let (mut searches, mut moves) = (MOST_SEARCHES, MOST_MOVES);
+        let (mut searches, mut elaborations, mut moves) = (MOST_SEARCHES, MOST_ELABORATIONS, MOST_MOVES);
         for at in &self.with_diagnostics {
             let Some(result) = self.results.get(*at as usize) else { continue };
             for diagnostic in &result.diagnostics {
@@ -29,7 +33,7 @@ impl State {
                 for wanted in result.wanted.iter().filter(|wanted| wanted.place == diagnostic.primary) {
                     let Some(left) = searches.checked_sub(1) else { break };
                     searches = left;
-                    for fix in self.attribute_fixes(wanted, *at) {
+                    for fix in self.attribute_fixes(wanted, *at, &mut elaborations) {
                         if !placed.fixes.contains(&fix) {
                             // A report shows the titles of fixes only where there is no help.
                             placed.help.extend((!placed.help.is_empty()).then(|| fix.title.clone()));

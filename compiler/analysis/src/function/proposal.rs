@@ -6,10 +6,11 @@
 use super::changed_exports;
 use super::index::Names;
 use super::memo::State;
-use crate::elaborate::{SegmentResult, SharedTypes, elaborate};
+use crate::elaborate::{SharedTypes, elaborate};
 use crate::entry::{Entry, Outer};
-use rx_base::fix::{apply, is_better};
-use rx_base::{Name, Span};
+use rx_base::fix::apply;
+use rx_base::name::NameMap;
+use rx_base::{Code, Name, Severity, Span};
 use rx_context::ItemPlace;
 use rx_ir::{Signature, Summary};
 use rx_syntax::Segment;
@@ -20,13 +21,15 @@ use std::sync::Arc;
 const MOST_CHANGED: usize = 128;
 
 impl State {
-    /// Whether the edits fix an error of the function and cause no other.
-    pub(super) fn is_better_with(&self, edits: &[(ItemPlace, String)]) -> bool {
+    /// Whether the edits fix an error of the function and cause no other. `elaborations` is the number of segments that
+    /// may still be elaborated; edits that need more are rejected.
+    pub(super) fn is_better_with(&self, edits: &[(ItemPlace, String)], elaborations: &mut usize) -> bool {
         let Some(edited) = self.edited(edits) else { return false };
         let Some(first) = edited.keys().next().copied() else { return false };
-        let mut results: BTreeMap<u32, SegmentResult> = BTreeMap::new();
+        let mut replaced: NameMap<(u32, Entry)> = NameMap::default();
         let mut changed = Names::default();
-        let (mut before, mut after) = (Vec::new(), Vec::new());
+        // The change in the number of errors of each code.
+        let mut errors: BTreeMap<Code, i64> = BTreeMap::new();
         let known = self.segments.iter().zip(&self.results).zip(self.starts.iter().zip(&self.masks)).enumerate();
         for (index, ((segment, old), (start, mask))) in known.skip(first as usize) {
             let at = u32::try_from(index).unwrap_or(u32::MAX);
@@ -36,17 +39,21 @@ impl State {
                 None if uses_changed() => segment,
                 None => continue,
             };
-            if changed.len() > MOST_CHANGED {
-                return false;
-            }
-            let outer = Overlay { state: self, at, results: &results };
+            let left = elaborations.checked_sub(1).filter(|_| changed.len() <= MOST_CHANGED);
+            let Some(left) = left else { return false };
+            *elaborations = left;
+            let outer = Overlay { state: self, at, replaced: &replaced };
             let new = elaborate(segment, start, &self.file, &outer, &mut SharedTypes::default());
-            before.extend_from_slice(&old.diagnostics);
-            after.extend_from_slice(&new.diagnostics);
+            for (diagnostics, change) in [(&old.diagnostics, -1), (&new.diagnostics, 1)] {
+                for diagnostic in diagnostics.iter().filter(|it| it.severity == Severity::Error) {
+                    *errors.entry(diagnostic.code).or_default() += change;
+                }
+            }
             changed_exports(&old.exports, &new.exports).into_iter().for_each(|name| changed.add(name));
-            results.insert(at, new);
+            replaced.extend(new.exports.into_iter().map(|export| (export.name, (at, export.entry))));
         }
-        changed.len() <= MOST_CHANGED && is_better(&before, &after, 1)
+        let no_more = errors.values().all(|change| *change <= 0);
+        changed.len() <= MOST_CHANGED && no_more && errors.values().any(|change| *change < 0)
     }
 
     /// Returns the edited segments; `None` if an edit is not in the body of the function.
@@ -69,23 +76,20 @@ impl State {
     }
 }
 
-/// The [`Outer`] of a segment after the edits: `results` replace those of earlier segments.
+/// The [`Outer`] of a segment after the edits.
 struct Overlay<'a> {
     state: &'a State,
     at: u32,
-    results: &'a BTreeMap<u32, SegmentResult>,
+    /// The last definitions in earlier segments that were elaborated again, with their segments.
+    replaced: &'a NameMap<(u32, Entry)>,
 }
 
 impl Outer for Overlay<'_> {
     fn lookup(&self, name: Name) -> Option<Entry> {
         let kept = self.state.definitions.last(name, self.at, &self.state.results);
-        let replaced = self.results.iter().rev().find_map(|(at, result)| {
-            let export = result.exports.iter().rev().find(|export| export.name == name)?;
-            Some((*at, export))
-        });
-        match (kept, replaced) {
-            (Some((kept_at, entry)), Some((at, _))) if kept_at > at => Some(entry.clone()),
-            (_, Some((_, export))) => Some(export.entry.clone()),
+        match (kept, self.replaced.get(&name)) {
+            (Some((kept_at, entry)), Some((at, _))) if kept_at > *at => Some(entry.clone()),
+            (_, Some((_, entry))) => Some(entry.clone()),
             (kept, None) => kept.map(|(_, entry)| entry.clone()),
         }
     }

@@ -109,6 +109,24 @@ fn attribute_fixes_are_the_same_for_all_segment_boundaries() {
 }
 
 #[test]
+fn attribute_fix_that_affects_too_many_segments_is_not_offered() {
+    let is_offered = |uses: usize| {
+        let mut body = vec![
+            "    k = R.zeros((1, 3, 8, 8), \"float32\")\n",
+            "    w = R.zeros((4, 3, 3, 3), \"float32\")\n",
+            "    lv = R.nn.conv2d(k, w)\n",
+            "    gv: R.Tensor((1, 4, 8, 8), \"float32\") = R.nn.gelu(lv)\n",
+        ];
+        body.extend(std::iter::repeat_n("    u = R.nn.relu(lv)\n", uses));
+        body.push("    return x\n");
+        let found = check(&body, 1);
+        found.iter().flat_map(|it| &it.fixes).any(|fix| fix.title == "use padding=[1, 1] in `lv`")
+    };
+    assert!(is_offered(4));
+    assert!(!is_offered(1024));
+}
+
+#[test]
 fn labels_and_suggestions_use_preceding_statements() {
     let text = HEADER.to_owned() + &BODY.concat();
     let found = check(&BODY, 1);
