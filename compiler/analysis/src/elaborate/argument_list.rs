@@ -7,7 +7,7 @@
 
 use super::checker::Checker;
 use crate::entry::{Entry, FUNCTION_CONTEXT, Place};
-use rx_base::name::name;
+use rx_base::name::{NameSet, name};
 use rx_base::{Diagnostic, Fix, Name, Span};
 use rx_ir::{Expr as IrExpr, ExprKind as IrKind, Signature, StructInfo};
 use std::cmp::Reverse;
@@ -17,6 +17,9 @@ const MOST_ARGUMENTS: usize = 16;
 
 /// The maximal number of the enclosing function's parameters that are tried for a missing argument.
 const MOST_PARAMETERS: usize = 64;
+
+/// The maximal number of argument lists with variables for the missing arguments that are tried for one call.
+const MOST_TRIALS: usize = 256;
 
 /// The longest text of an argument that a title quotes.
 const LONGEST_QUOTED: usize = 32;
@@ -118,7 +121,10 @@ impl Checker<'_> {
             return None;
         }
         let variables = self.variables_to_pass(params.names, args);
-        let lists = (0..=args.len()).rev().filter_map(|at| Some((at, filled(params, args, at, missing, &variables)?)));
+        let mut trials = MOST_TRIALS;
+        let lists = (0..=args.len())
+            .rev()
+            .filter_map(|at| Some((at, filled(params, args, (at, missing), &variables, &mut trials)?)));
         let (at, list) = lists.min_by_key(|(_, list)| Reverse(params.named(list)))?;
         let passed: Vec<&str> =
             list.iter().skip(at).take(missing).filter_map(|arg| variable_of(arg)).map(|name| name.as_str()).collect();
@@ -146,7 +152,8 @@ impl Checker<'_> {
         if let Some(Signature::Relax(signature)) = own.as_deref() {
             names.extend(signature.params.iter().take(MOST_PARAMETERS).map(|(name, _)| *name));
         }
-        names.retain(|name| args.iter().all(|arg| variable_of(arg) != Some(*name)));
+        let mut seen = NameSet::default();
+        names.retain(|name| seen.insert(*name) && args.iter().all(|arg| variable_of(arg) != Some(*name)));
         let block = self.state.dataflow.map(|(_, ordinal)| ordinal);
         let mut variables = Vec::new();
         for variable in names {
@@ -203,25 +210,30 @@ fn without(args: &[IrExpr], at: usize, surplus: usize) -> Vec<&IrExpr> {
 }
 
 /// Returns the arguments with `missing` variables inserted at index `at`, each the first that fits: one named like its
-/// parameter, or another one. `None` if the result does not fit.
+/// parameter, or another one. `None` if the result does not fit, or if it is not found in `trials` trials.
 fn filled<'a>(
     params: &Parameters<'_>,
     args: &'a [IrExpr],
-    at: usize,
-    missing: usize,
+    (at, missing): (usize, usize),
     variables: &'a [IrExpr],
+    trials: &mut usize,
 ) -> Option<Vec<&'a IrExpr>> {
     let (before, after) = args.split_at_checked(at)?;
     let mut list: Vec<&IrExpr> = before.iter().collect();
     for nth in at..at + missing {
         let wanted = params.names.get(nth).copied();
         let is_named = |variable: &&IrExpr| wanted.is_some() && variable_of(variable) == wanted;
-        let mut candidates = variables.iter().filter(is_named).chain(variables);
-        let fitting = candidates.find(|variable| {
-            let is_passed = list.iter().any(|arg| arg.kind == variable.kind);
-            let longer: Vec<&IrExpr> = list.iter().copied().chain([*variable]).collect();
-            !is_passed && params.accept(&longer)
-        })?;
+        let others = variables.iter().filter(|variable| !is_named(variable));
+        let candidates = variables.iter().filter(is_named).chain(others);
+        let mut free = candidates.filter(|variable| list.iter().all(|arg| arg.kind != variable.kind));
+        let fitting = loop {
+            let variable = free.next()?;
+            *trials = trials.checked_sub(1)?;
+            let longer: Vec<&IrExpr> = list.iter().copied().chain([variable]).collect();
+            if params.accept(&longer) {
+                break variable;
+            }
+        };
         list.push(fitting);
     }
     list.extend(after);

@@ -182,10 +182,13 @@ impl Checker<'_> {
         if let Some(entry) = self.lookup(head) {
             return entry == Entry::Module;
         }
+        if self.file.namespace(&head).is_some() {
+            return false;
+        }
         let Some(module) = self.file.modules.iter().map(|module| module.as_str()).min() else { return false };
         let usual = || ["cls", "self"].into_iter().chain(self.file.modules.iter().map(|module| module.as_str()));
         let is_meant = usual().any(|usual| usual == head.as_str()) || nearest(&head, usual()).is_some();
-        if !is_meant || self.file.namespace(&head).is_some() || self.asked.signature(member).is_none() {
+        if !is_meant || self.asked.signature(member).is_none() {
             return false;
         }
         let help = format!("`{member}` is a function of the module: write `cls.{member}` after `cls = {module}`");

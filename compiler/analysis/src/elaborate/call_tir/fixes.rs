@@ -173,11 +173,13 @@ impl Checker<'_> {
     ) -> Option<Fix<Place>> {
         let items = arguments_of(bound)?;
         // A list of one argument may be written without parentheses.
-        let is_list = self.segment.text().get(bound.span("args").range())?.starts_with(['(', '[']);
+        if !self.segment.text().get(bound.span("args").range())?.starts_with(['(', '[']) {
+            return None;
+        }
         let (bounds, names) = (self.bounds.clone(), names_of(prim, wanted));
         let fits = |types: &[&StructInfo]| fit_buffers(&prim.params, types, &bounds);
         let params = Parameters { count: wanted, names: &names, fits: &fits };
-        self.with_missing(&params, items, None).filter(|_| is_list)
+        self.with_missing(&params, items, None)
     }
 
     /// Returns the fix that swaps the prim_func and its arguments.
