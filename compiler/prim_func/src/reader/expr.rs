@@ -4,7 +4,7 @@ use super::value::{Source, Value, View};
 use super::{DEEPEST, Outcome, Reader};
 use rx_base::{Code, DType, Diagnostic, Fix, counted};
 use rx_syntax::ast::{self, BoolOp, Expr as Tree, ExprKind, TokenRange};
-use rx_syntax::{At, Cursor};
+use rx_syntax::{At, Cursor, TokenKind};
 use rx_tir::{BinaryOp, Expr};
 use std::rc::Rc;
 
@@ -254,9 +254,19 @@ impl Reader<'_> {
         let found = lists.last().map_or(0, |list| index_items(list).len());
         let (name, dims) = (cursor.source(head.tokens), counted(view.shape.len(), "dim"));
         let message = format!("`{name}` has {dims}; found {}", counted(found, "index"));
-        let title = "write all indices in one pair of brackets".to_owned();
-        let mistake = Diagnostic::new(Code::TensorNdimMismatch, self.place(cursor.at(innermost.tokens)), message)
-            .with_fix(Fix { title, edits, safe: true });
+        let mut mistake = Diagnostic::new(Code::TensorNdimMismatch, self.place(cursor.at(innermost.tokens)), message);
+        // Lists such as `i,` and `(i, j)` cannot be joined by a comma alone.
+        let is_plain = |list: &&Tree| match &list.kind {
+            ExprKind::Tuple(items) => {
+                items.last().is_some_and(|last| cursor.kind(last.tokens.end) == Some(TokenKind::RightBracket))
+            }
+            ExprKind::Parenthesized(inner) => !matches!(inner.kind, ExprKind::Tuple(_)),
+            _ => true,
+        };
+        if lists.iter().all(is_plain) {
+            let title = "write all indices in one pair of brackets".to_owned();
+            mistake.fixes.push(Fix { title, edits, safe: true });
+        }
         if !self.is_tracing() {
             return Err(Box::new(mistake));
         }
