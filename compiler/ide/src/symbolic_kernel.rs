@@ -32,8 +32,11 @@ use std::collections::BTreeSet;
 /// The names for symbols, in the order of preference.
 const SYMBOLS: [&str; 8] = ["n", "m", "k", "n0", "n1", "n2", "n3", "n4"];
 
-/// Returns the fixes that make the axes of a called prim_func symbolic, for the diagnostics that touch `range`. `check`
-/// returns the diagnostics of a text.
+/// The maximal number of diagnostics for which a fix is searched, each with a check of the file.
+const MOST_CHECKS: usize = 8;
+
+/// Returns the fixes that make the axes of a called prim_func symbolic, for the first diagnostics that touch `range`.
+/// `check` returns the diagnostics of a text.
 pub fn symbolic_kernel_fixes(
     view: &FileView<'_>,
     diagnostics: &[Diagnostic<Span>],
@@ -43,8 +46,12 @@ pub fn symbolic_kernel_fixes(
     let touches = |place: Span| place.start <= range.end && range.start <= place.end;
     let is_it = |it: &Diagnostic<Span>| it.code == Code::CallTirArgMismatch && touches(it.primary);
     let mut found = Vec::new();
-    for (at, diagnostic) in diagnostics.iter().enumerate().filter(|(_, it)| is_it(it)) {
-        let text = view.document().text();
+    let touched: Vec<_> = diagnostics.iter().enumerate().filter(|(_, it)| is_it(it)).take(MOST_CHECKS).collect();
+    if touched.is_empty() {
+        return found;
+    }
+    let text = view.document().text();
+    for (at, diagnostic) in touched {
         let Some(fix) = symbolic_fix(view, &text, diagnostic.primary) else { continue };
         let Some(edits) = fix::edits(&text, &fix) else { continue };
         let after = check(&fix::apply(&text, &edits));

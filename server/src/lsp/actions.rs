@@ -83,10 +83,17 @@ pub fn actions(
         return found;
     }
     let diagnostics = subject.diagnostics();
+    // Some actions are offered only after a check of the text with their edits. Editors ask at every move of the cursor
+    // and change of the selection, which is not worth it.
+    let is_automatic = context.trigger_kind == Some(proto::CodeActionTriggerKind::AUTOMATIC);
+    let is_requested = only.is_some() || !is_automatic;
     if wanted("quickfix") {
-        let mut check = |text: &str| check(subject, text);
-        let mut fixes = rx_ide::symbolic_kernel_fixes(&subject.view, &diagnostics, range, &mut check);
-        fixes.extend(rx_ide::quick_fixes(&subject.view, &diagnostics, range));
+        let mut fixes = rx_ide::quick_fixes(&subject.view, &diagnostics, range);
+        if is_requested {
+            let mut check = |text: &str| check(subject, text);
+            let symbolic = rx_ide::symbolic_kernel_fixes(&subject.view, &diagnostics, range, &mut check);
+            fixes.splice(0..0, symbolic);
+        }
         fixes.sort_by_key(|fix| (!fix.preferred, fix.effect));
         found.splice(0..0, fixes.into_iter().map(|fix| quick_fix(subject, &diagnostics, fix)));
     }
@@ -111,9 +118,7 @@ pub fn actions(
         let title = format!("Make `{name}` take raw weights, and prepare them once");
         found.extend(whole(subject, title, RAW_ENTRY, EditKind::RawEntry(from.line, from.column)));
     }
-    // Each refactoring is checked before it is offered. Editors ask at every move of the cursor, which is not worth it.
-    let is_automatic = context.trigger_kind == Some(proto::CodeActionTriggerKind::AUTOMATIC);
-    if only.is_some() || !is_automatic || !range.is_empty() {
+    if is_requested {
         found.extend(refactorings(subject, range, &diagnostics, &wanted));
     }
     found
