@@ -30,6 +30,7 @@ mod calls;
 mod changes;
 mod code_lens;
 mod completion;
+mod dataflow;
 mod document_links;
 mod explain;
 mod folding;

@@ -2,6 +2,7 @@
 
 use super::{CompletionKind, List};
 use crate::call_site::{CallSite, Written};
+use crate::dataflow::DataflowReader;
 use rx_analysis::Entry;
 use rx_analysis::position_scope::open_rows;
 use rx_base::name::{NameSet, name};
@@ -9,7 +10,6 @@ use rx_base::{DType, Name, Severity};
 use rx_ir::StructInfo;
 use rx_ops::ParamKind;
 use rx_syntax::TokenKind;
-use rx_syntax::ast::StatementKind;
 use rx_syntax::document::{FunctionKind, ItemKind};
 
 /// The maximal number of variables that are offered.
@@ -173,28 +173,12 @@ impl List<'_, '_> {
     /// Returns the index of the dataflow block that contains the position.
     fn dataflow(&self) -> Option<u32> {
         let check = self.view.check(self.location.item)?;
-        let before = check.segments.get(self.location.segment.checked_sub(1)?)?;
-        let (mut open, mut count) = (before.end.dataflow, before.end.dataflow_count);
-        for statement in &self.segment.tree().statements {
-            if statement.span.start >= self.at {
-                break;
-            }
-            if open.is_some_and(|(indent, _)| statement.indent <= indent) {
-                open = None;
-            }
-            let is_block = match &statement.tree.kind {
-                StatementKind::With(_) => {
-                    self.segment.text().get(statement.span.range()).is_some_and(|text| text.contains("dataflow"))
-                }
-                _ => false,
-            };
-            if is_block {
-                open = Some((statement.indent, count));
-                count += 1;
-            }
+        let mut reader = DataflowReader::new(&check, self.location.segment);
+        for statement in self.segment.tree().statements.iter().take_while(|it| it.span.start < self.at) {
+            reader.read(statement);
         }
         let column = u32::try_from(self.before_path().chars().take_while(|it| *it == ' ').count()).ok()?;
-        open.filter(|(indent, _)| !self.begins_statement() || column > *indent).map(|(_, ordinal)| ordinal)
+        reader.open.filter(|(indent, _)| !self.begins_statement() || column > *indent).map(|(_, ordinal)| ordinal)
     }
 
     /// Returns the variables that fit the argument at the position. A variable fits if its type matches the parameter's

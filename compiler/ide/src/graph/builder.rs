@@ -2,6 +2,7 @@
 
 use super::labels::{edge, of_expr, source};
 use super::{GraphEdge, GraphNode, MOST_NODES, Mistake, NodeKind};
+use crate::dataflow::DataflowReader;
 use crate::explain::cost_text;
 use rx_analysis::elaborate::RowKind;
 use rx_base::name::NameMap;
@@ -113,16 +114,8 @@ impl<'a> Builder<'a> {
         let segment = document.items().get(self.item)?.segments.get(number)?;
         let base = u32::try_from(document.segment_start(self.item, number)).ok()?;
         let check = self.view.check(self.item)?;
-        let before = number.checked_sub(1).and_then(|before| check.segments.get(before));
-        let mut open = before.and_then(|before| before.end.dataflow).map(|(indent, _)| indent);
-        let mut dataflow = Vec::new();
-        for statement in &segment.tree().statements {
-            open = open.filter(|column| statement.inline || statement.indent > *column);
-            dataflow.push(open.is_some());
-            if let StatementKind::With(_) = statement.tree.kind {
-                open = open.or(Some(statement.indent));
-            }
-        }
+        let mut reader = DataflowReader::new(&check, number);
+        let dataflow = segment.tree().statements.iter().map(|statement| reader.read(statement).is_some()).collect();
         Some(Here { segment, base, dataflow })
     }
 
