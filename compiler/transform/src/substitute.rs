@@ -19,6 +19,9 @@ pub fn unify(wanted: &StructInfo, given: &StructInfo, dims: &mut NameMap<Dim>) {
     };
     match (wanted, given) {
         (StructInfo::Tensor(wanted), StructInfo::Tensor(given)) => of_shapes(&wanted.shape, &given.shape),
+        (StructInfo::DTensor(wanted), StructInfo::DTensor(given)) => {
+            of_shapes(&wanted.tensor.shape, &given.tensor.shape);
+        }
         (StructInfo::Shape(wanted), StructInfo::Shape(given)) => of_shapes(wanted, given),
         (StructInfo::Prim(wanted), StructInfo::Prim(given)) => {
             if let (Some(symbol), Some(value)) = (wanted.value.as_ref().and_then(Dim::as_symbol), &given.value) {
