@@ -132,6 +132,6 @@ impl Line<'_> {
         }
         text.push_str(self.segment.text().get(..self.statement.span.end as usize)?);
         text.push('\n');
-        Some(text)
+        (text.len() <= MOST_READ).then_some(text)
     }
 }

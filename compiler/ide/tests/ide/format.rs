@@ -94,3 +94,10 @@ fn statements_that_share_lines_are_not_formatted_while_typing() {
     let python = "import tvm\nx=1\n$0";
     assert_eq!(typed(python, FileKind::Python, '\n'), python.replace("$0", ""));
 }
+
+#[test]
+fn line_that_is_too_long_is_not_formatted_while_typing() {
+    let long = "x".repeat(1 << 16);
+    let text = format!("@R.function\ndef f(x: R.Tensor((2,), \"float32\")):\n    a=R.print(x, format=\"{long}\")\n$0");
+    assert_eq!(typed(&text, FileKind::Rx, '\n'), text.replace("$0", ""));
+}
