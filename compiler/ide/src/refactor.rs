@@ -22,8 +22,9 @@ mod inline_variable;
 mod site;
 
 use rx_base::fix::{self, Edit};
-use rx_base::{Diagnostic, Span};
+use rx_base::{Diagnostic, Name, Span};
 use rx_db::{FileView, RowKind, TypeRow};
+use std::collections::HashSet;
 
 /// The kind of a refactoring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +62,10 @@ struct Proposal {
     title: String,
     kind: RefactorKind,
     edits: Vec<Edit>,
-    /// The variables whose types are not compared, because the edits remove, add or move them.
-    touched: Vec<String>,
+    /// The function that contains the edits.
+    edited: Name,
+    /// The variables of that function whose types are not compared, because the edits remove, add or move them.
+    touched: HashSet<String>,
     /// The function that the edits add.
     added: Option<String>,
     /// The variable that must be a value in the result, and not a scalar: a dim, an index or an attribute is no value.
@@ -78,17 +81,18 @@ pub fn refactorings(
     wanted: &dyn Fn(RefactorKind) -> bool,
     check: &mut dyn FnMut(&str) -> Checked,
 ) -> Vec<Refactoring> {
-    let Some(range) = trimmed(view, range) else { return Vec::new() };
+    let text = &*view.document().text();
+    let Some(range) = trimmed(text, range) else { return Vec::new() };
     let mut proposals = Vec::new();
     if wanted(RefactorKind::Extract) {
-        proposals.extend(extract_variable::proposal(view, range));
-        proposals.extend(extract_function::proposals(view, range));
+        proposals.extend(extract_variable::proposal(view, text, range));
+        proposals.extend(extract_function::proposals(view, text, range));
     }
     if wanted(RefactorKind::Inline) {
         proposals.extend(inline_variable::proposal(view, range.start));
-        proposals.extend(inline_function::proposal(view, range.start));
+        proposals.extend(inline_function::proposal(view, text, range.start));
     }
-    let mut trial = Trial { view, before, check, text: None, types: None };
+    let mut trial = Trial { view, before, check, text, types: None };
     let mut found: Vec<Refactoring> = Vec::new();
     for proposal in proposals {
         // Of the variants of one refactoring, the first one that succeeds is offered.
@@ -104,11 +108,10 @@ pub fn refactorings(
 }
 
 /// Returns a selection without the blanks around it. A selection of blanks is the cursor at its start.
-fn trimmed(view: &FileView<'_>, range: Span) -> Option<Span> {
+fn trimmed(text: &str, range: Span) -> Option<Span> {
     if range.is_empty() {
         return Some(range);
     }
-    let text = view.document().text();
     let selected = text.get(range.range())?;
     let blank = selected.len() - selected.trim_start().len();
     let start = range.start.checked_add(u32::try_from(blank).ok()?)?;
@@ -121,8 +124,8 @@ struct Trial<'t, 'v> {
     view: &'t FileView<'v>,
     before: &'t [Diagnostic<Span>],
     check: &'t mut dyn FnMut(&str) -> Checked,
-    /// The text before the edits, once a proposal has needed it.
-    text: Option<String>,
+    /// The text before the edits.
+    text: &'t str,
     /// The types before the edits, once a proposal has needed them.
     types: Option<Vec<TypeRow>>,
 }
@@ -145,10 +148,9 @@ impl Trial<'_, '_> {
 
     /// Returns the check of the text with these edits; `None` if they overlap or are outside the text.
     fn checked(&mut self, edits: &[Edit]) -> Option<Checked> {
-        let text = self.text.get_or_insert_with(|| self.view.document().text());
         let in_order = edits.windows(2).all(|pair| matches!(pair, [(a, _), (b, _)] if a.end <= b.start));
-        let inside = edits.iter().all(|(span, _)| text.get(span.range()).is_some());
-        (in_order && inside && !edits.is_empty()).then(|| (self.check)(&fix::apply(text, edits)))
+        let inside = edits.iter().all(|(span, _)| self.text.get(span.range()).is_some());
+        (in_order && inside && !edits.is_empty()).then(|| (self.check)(&fix::apply(self.text, edits)))
     }
 
     /// Whether a changed text has no error that the text does not have.
@@ -168,7 +170,8 @@ fn compared<'r>(
     proposal: &'r Proposal,
 ) -> impl Iterator<Item = (&'r str, &'r str, RowKind, &'r str)> {
     let kept = move |row: &&TypeRow| {
-        let touched = row.kind != RowKind::Return && proposal.touched.contains(&row.name);
+        let is_edited = row.function == proposal.edited.as_str();
+        let touched = is_edited && row.kind != RowKind::Return && proposal.touched.contains(&row.name);
         !touched && Some(&row.function) != proposal.added.as_ref()
     };
     rows.iter().filter(kept).map(|row| (&*row.function, &*row.name, row.kind, &*row.struct_info))

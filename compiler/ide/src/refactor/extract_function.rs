@@ -21,49 +21,62 @@
 //! such variables are returned as a tuple. Statements of a dataflow block get a dataflow block in the new function.
 
 use super::fresh::Fresh;
-use super::site::{Site, relax_item, sites};
+use super::site::{Site, names, relax_item, sites};
 use super::{Proposal, RefactorKind};
 use crate::names::{Bound, File, Meaning, read, resolve};
 use crate::raw_entry::{dialect, entry_text, printed_in, trailing_blanks};
-use crate::tree::last_name;
 use rx_analysis::Entry;
 use rx_analysis::elaborate::RowKind;
 use rx_base::name::name;
 use rx_base::{Name, Span};
 use rx_db::FileView;
 use rx_ir::{Constants, Expr, ExprKind, Item, RelaxFunction, Sequence, Signature, StructInfo};
-use rx_syntax::TokenKind;
-use rx_syntax::ast::{ExprKind as SyntaxKind, StatementKind};
+use rx_syntax::ast::StatementKind;
 use rx_transform::Module;
 use rx_transform::print::{print, undeclared};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Returns the extraction of the selected statements, first into a pure function, then into one with effects.
-pub(super) fn proposals(view: &FileView<'_>, range: Span) -> Vec<Proposal> {
-    let Some(part) = Part::selected(view, range) else { return Vec::new() };
+/// The maximal number of statements that are moved.
+const MOST_STATEMENTS: usize = 1000;
+
+/// The maximal number of names in the statements, for each of which the function is read.
+const MOST_NAMES: usize = 500;
+
+/// Returns the extraction of the selected statements of a text, first into a pure function, then into one with effects.
+pub(super) fn proposals(view: &FileView<'_>, text: &str, range: Span) -> Vec<Proposal> {
+    let Some(part) = Part::selected(view, text, range) else { return Vec::new() };
     let Some(flow) = Flow::of(view, &part) else { return Vec::new() };
+    let Some(name) = part.first.function(view) else { return Vec::new() };
+    let function = Fresh::functions(text).name(&format!("{name}_part"));
     let is_pure = matches!(view.signature(part.item).as_deref(), Some(Signature::Relax(signature)) if signature.pure);
     let purities: &[bool] = if is_pure { &[true] } else { &[true, false] };
-    purities.iter().filter_map(|pure| proposal(view, &part, &flow, *pure)).collect()
+    purities.iter().filter_map(|pure| proposal(view, (text, &part), &flow, &function, *pure)).collect()
 }
 
-fn proposal(view: &FileView<'_>, part: &Part<'_>, flow: &Flow, pure: bool) -> Option<Proposal> {
+fn proposal(
+    view: &FileView<'_>,
+    (text, part): (&str, &Part<'_>),
+    flow: &Flow,
+    function: &str,
+    pure: bool,
+) -> Option<Proposal> {
     let document = view.document();
     let item = document.items().get(part.item)?;
     let class = document.module_header(item.module?)?.name?;
-    let function = Fresh::functions(document).name(&format!("{}_part", item.name?));
-    let mut edits = vec![(part.region, calls(view, part, flow, &class, &function)?)];
+    let mut edits = vec![(part.region, calls(view, part, flow, &class, function)?)];
     let end = document.line_end();
-    let body = body(view, part, flow, &class)?;
+    let body = body(view, (text, part), flow, &class)?;
     let indent = " ".repeat(item.indent as usize);
-    let header = header(view, part, flow, &function, pure)?;
+    let header = header(view, part, flow, function, pure)?;
     let header: String = header.iter().map(|line| format!("{indent}{line}{end}")).collect();
     let place = document.item_start(part.item) + item.byte_len().saturating_sub(trailing_blanks(item));
     edits.push((Span::empty(u32::try_from(place).ok()?), format!("{end}{end}{header}{body}")));
     let count = part.sites.len();
     let title = format!("Extract {} into a function", rx_base::counted(count, "statement"));
-    let touched = flow.bound.iter().map(Name::to_string).chain(["_".to_owned(), tuple_name(&function)]).collect();
-    Some(Proposal { title, kind: RefactorKind::Extract, edits, touched, added: Some(function), value: None })
+    let touched = flow.bound.iter().map(Name::to_string).chain(["_".to_owned(), tuple_name(function)]).collect();
+    let (edited, added) = (item.name?, Some(function.to_owned()));
+    Some(Proposal { title, kind: RefactorKind::Extract, edits, edited, touched, added, value: None })
 }
 
 /// The selected statements.
@@ -80,9 +93,19 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Returns the statements in a selection, if they can be moved.
-    fn selected(view: &FileView<'a>, range: Span) -> Option<Part<'a>> {
+    fn selected(view: &FileView<'a>, text: &str, range: Span) -> Option<Part<'a>> {
         let item = relax_item(view, range.start).filter(|_| !range.is_empty())?;
-        let all = sites(view, item);
+        // The statements from the segment of the selection's start up to the first one after the selection.
+        let mut all: Vec<Site<'a>> = Vec::new();
+        for site in sites(view, item, view.document().locate(range.start as usize)?.segment) {
+            all.push(site);
+            if site.span().start >= range.end {
+                break;
+            }
+            if all.len() > MOST_STATEMENTS {
+                return None;
+            }
+        }
         let from = all.iter().position(|site| range.start <= site.span().start)?;
         let until = all.iter().rposition(|site| site.span().end <= range.end)? + 1;
         let cut = all.iter().any(|site| {
@@ -105,7 +128,6 @@ impl<'a> Part<'a> {
             && !is_branch(&first)
             && !goes_on
             && sites.iter().all(|site| site.statement.indent >= indent && is_movable(site, indent));
-        let text = view.document().text();
         let line_start = |at: u32| text.get(..at as usize).map(|text| text.rfind(['\n', '\r']).map_or(0, |at| at + 1));
         let start = line_start(range.start)?.min((first.start + first.line_start()) as usize);
         let rest = text.get(range.end as usize..)?;
@@ -117,7 +139,7 @@ impl<'a> Part<'a> {
         let before = text.get(start..(first.start + first.line_start()) as usize)?;
         let after = text.get((last.start + last.line_end().1) as usize..end)?;
         let is_whole = is_whole && before.lines().chain(after.lines()).all(is_comment);
-        let dataflow = enclosing_dataflow(&all, from);
+        let dataflow = first.dataflow_header(view);
         is_whole.then_some(Part { item, sites, first, last, region, dataflow })
     }
 
@@ -129,25 +151,11 @@ impl<'a> Part<'a> {
 
 /// Whether a statement may be in another function. `indent` is the column of the selection.
 fn is_movable(site: &Site<'_>, indent: u32) -> bool {
-    let tokens = 0..site.statement.token_count;
-    let cursor = site.cursor();
-    let spans_lines =
-        |token: u32| cursor.kind(token) == Some(TokenKind::String) && cursor.text(token).contains(['\n', '\r']);
     let kept_here = match site.kind() {
         StatementKind::Return(_) => true,
         _ => site.is_bare_call("func_attr") || site.is_bare_call("output") && site.statement.indent == indent,
     };
-    site.statement.tree.error.is_none() && !kept_here && !tokens.into_iter().any(spans_lines)
-}
-
-/// Returns the header of the dataflow block that contains statement `at`.
-fn enclosing_dataflow<'a>(all: &[Site<'a>], at: usize) -> Option<Site<'a>> {
-    let mut indent = all.get(at)?.statement.indent;
-    all.get(..at)?.iter().rev().copied().find(|site| {
-        let is_header = site.statement.indent < indent && !site.statement.inline;
-        indent = indent.min(site.statement.indent);
-        is_header && site.opens_dataflow()
-    })
+    site.statement.tree.error.is_none() && !kept_here && !site.has_long_string()
 }
 
 /// The variables that the statements share with the rest of their function.
@@ -165,7 +173,11 @@ struct Flow {
 impl Flow {
     fn of(view: &FileView<'_>, part: &Part<'_>) -> Option<Flow> {
         let mut flow = Flow { params: Vec::new(), results: Vec::new(), bound: Vec::new(), alias: None };
-        for name in names(part) {
+        let names = names(part.sites.iter().map(|site| (site, site.tokens())));
+        if names.len() > MOST_NAMES {
+            return None;
+        }
+        for name in names {
             flow.add(view, part, name)?;
         }
         (!flow.results.is_empty()).then_some(flow)
@@ -177,28 +189,29 @@ impl Flow {
         let file = File { view, wanted };
         let reading = read(item, &[wanted], 0..item.segments.len());
         let meanings = resolve(&reading, file.around(part.item)?, |_, _| true);
-        let mentions = || reading.mentions.iter().enumerate();
-        let inside = |at: usize| {
-            let span = reading.mentions.get(at).and_then(|mention| file.span(part.item, mention));
-            span.is_some_and(|span| part.holds(span))
-        };
-        let defines = |at: usize| meanings.defines.get(at) == Some(&true);
-        let (mut is_free, mut is_result) = (false, false);
-        for (at, _) in mentions().filter(|(at, _)| inside(*at)) {
+        let mut variables: BTreeMap<usize, Places> = BTreeMap::new();
+        for (at, mention) in reading.mentions.iter().enumerate() {
             let Meaning::Local(root) = meanings.rooted(at) else { continue };
-            let same = |other: usize| meanings.rooted(other) == Meaning::Local(root);
-            let is_symbol = meanings.variable(root).is_some_and(|variable| variable.bound == Bound::Symbol);
-            if defines(at) {
-                if is_symbol {
-                    return None;
-                }
-                if !self.bound.contains(&wanted) {
-                    self.bound.push(wanted);
-                }
-                is_result |= mentions().any(|(other, _)| same(other) && !inside(other));
-            } else if !is_symbol {
-                is_free |= !mentions().any(|(other, _)| same(other) && inside(other) && defines(other));
+            let places = variables.entry(root).or_default();
+            let is_inside = file.span(part.item, mention).is_some_and(|span| part.holds(span));
+            match (is_inside, meanings.defines.get(at) == Some(&true)) {
+                (true, true) => places.is_defined = true,
+                (true, false) => places.is_used = true,
+                (false, _) => places.is_outside = true,
             }
+        }
+        let (mut is_bound, mut is_free, mut is_result) = (false, false, false);
+        for (root, places) in variables {
+            let is_symbol = meanings.variable(root).is_some_and(|variable| variable.bound == Bound::Symbol);
+            if places.is_defined && is_symbol {
+                return None;
+            }
+            is_bound |= places.is_defined;
+            is_result |= places.is_defined && places.is_outside;
+            is_free |= places.is_used && !places.is_defined && !is_symbol;
+        }
+        if is_bound {
+            self.bound.push(wanted);
         }
         if is_free {
             match view.entry(part.item, part.first.number, part.first.statement.span.start, wanted)? {
@@ -215,22 +228,15 @@ impl Flow {
     }
 }
 
-/// Returns the names in the statements, without members, in order of first use.
-fn names(part: &Part<'_>) -> Vec<Name> {
-    let mut found: Vec<Name> = Vec::new();
-    for site in &part.sites {
-        let cursor = site.cursor();
-        for token in 0..site.statement.token_count {
-            let before = token.checked_sub(1).and_then(|before| cursor.kind(before));
-            if cursor.kind(token).is_some_and(TokenKind::is_name) && before != Some(TokenKind::Dot) {
-                let name = cursor.name(token);
-                if !found.contains(&name) {
-                    found.push(name);
-                }
-            }
-        }
-    }
-    found
+/// The places at which a variable is mentioned.
+#[derive(Default)]
+struct Places {
+    /// Whether the selected statements define it.
+    is_defined: bool,
+    /// Whether the selected statements use it.
+    is_used: bool,
+    /// Whether other statements mention it.
+    is_outside: bool,
 }
 
 /// Returns the type that a variable has after the statements.
@@ -258,7 +264,7 @@ fn tuple_name(function: &str) -> String {
 /// Returns the statements that call the function in place of those that move.
 fn calls(view: &FileView<'_>, part: &Part<'_>, flow: &Flow, class: &Name, function: &str) -> Option<String> {
     let (indent, end) = (part.first.indent(), view.document().line_end());
-    let module = flow.alias.or_else(|| alias(view, part, class)).unwrap_or(*class);
+    let module = flow.alias.or_else(|| alias(view, part)).unwrap_or(*class);
     let arguments: Vec<&str> = flow.params.iter().map(|(name, _)| name.as_str()).collect();
     let call = format!("{module}.{function}({})", arguments.join(", "));
     if let [(result, _)] = &flow.results[..] {
@@ -271,15 +277,9 @@ fn calls(view: &FileView<'_>, part: &Part<'_>, flow: &Flow, class: &Name, functi
 }
 
 /// Returns the variable that the function binds to its module before the statements: `cls` of `cls = Module`.
-fn alias(view: &FileView<'_>, part: &Part<'_>, class: &Name) -> Option<Name> {
+fn alias(view: &FileView<'_>, part: &Part<'_>) -> Option<Name> {
     let before = |site: &Site<'_>| site.span().end <= part.first.span().start;
-    let all = sites(view, part.item);
-    all.iter().take_while(|site| before(site)).find_map(|site| {
-        let StatementKind::Assign { targets, value } = site.kind() else { return None };
-        let [target] = &targets[..] else { return None };
-        let is_module = matches!(value.kind, SyntaxKind::Name) && site.cursor().name(value.tokens.start) == *class;
-        (is_module && matches!(target.kind, SyntaxKind::Name)).then(|| site.cursor().name(target.tokens.start))
-    })
+    sites(view, part.item, 1).take_while(before).find_map(|site| site.alias(view))
 }
 
 /// Returns the lines of the new function's decorator and header, and the declarations of its symbolic dims, in the
@@ -315,11 +315,10 @@ fn header(view: &FileView<'_>, part: &Part<'_>, flow: &Flow, function: &str, pur
 }
 
 /// Returns the body of the new function, without a line break at its end.
-fn body(view: &FileView<'_>, part: &Part<'_>, flow: &Flow, class: &Name) -> Option<String> {
+fn body(view: &FileView<'_>, (text, part): (&str, &Part<'_>), flow: &Flow, class: &Name) -> Option<String> {
     let document = view.document();
     let end = document.line_end();
     let outer = " ".repeat(document.items().get(part.item)?.indent as usize + 4);
-    let text = document.text();
     let moved = text.get(part.region.range())?;
     let results: Vec<&str> = flow.results.iter().map(|(name, _)| name.as_str()).collect();
     let results = results.join(", ");
@@ -330,9 +329,8 @@ fn body(view: &FileView<'_>, part: &Part<'_>, flow: &Flow, class: &Name) -> Opti
     match &part.dataflow {
         None => lines.push_str(&indented(moved, part.first.indent(), &outer, end)),
         Some(header) => {
-            let output = dataflow_callee(header)?.replacen("dataflow", "output", 1);
-            let source =
-                header.cursor().source(rx_syntax::ast::TokenRange { start: 0, end: header.statement.token_count });
+            let output = header.dataflow_callee()?.replacen("dataflow", "output", 1);
+            let source = header.cursor().source(header.tokens());
             lines.push_str(&format!("{outer}{source}{end}"));
             lines.push_str(&indented(moved, part.first.indent(), &format!("{outer}    "), end));
             lines.push_str(&format!("{outer}    {output}({results}){end}"));
@@ -340,16 +338,6 @@ fn body(view: &FileView<'_>, part: &Part<'_>, flow: &Flow, class: &Name) -> Opti
     }
     let returned = if flow.results.len() == 1 { results } else { format!("({results})") };
     Some(format!("{lines}{outer}return {returned}"))
-}
-
-/// Returns the name of the function that opens a dataflow block: `R.dataflow`.
-fn dataflow_callee<'a>(header: &Site<'a>) -> Option<&'a str> {
-    let StatementKind::With(items) = header.kind() else { return None };
-    let cursor = header.cursor();
-    items.iter().find_map(|item| match &item.context.kind {
-        SyntaxKind::Call { callee, .. } if last_name(cursor, callee) == "dataflow" => Some(cursor.path(callee.tokens)),
-        _ => None,
-    })
 }
 
 /// Returns lines with the indentation `to` in place of `from`. The last line gets the line break `end`.

@@ -18,10 +18,11 @@ use rx_base::Span;
 use rx_db::FileView;
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
+use std::collections::HashSet;
 
-/// Returns the extraction of the selected expression. For a cursor, of the innermost expression around it that is a
-/// part of its statement's value.
-pub(super) fn proposal(view: &FileView<'_>, range: Span) -> Option<Proposal> {
+/// Returns the extraction of the selected expression of the text `file`. For a cursor, of the innermost expression
+/// around it that is a part of its statement's value.
+pub(super) fn proposal(view: &FileView<'_>, file: &str, range: Span) -> Option<Proposal> {
     let site = Site::at(view, range.start)?;
     let (cursor, expr) = chosen(&site, range)?;
     let text = match cursor.source(expr.tokens) {
@@ -32,7 +33,7 @@ pub(super) fn proposal(view: &FileView<'_>, range: Span) -> Option<Proposal> {
         }
         text => text.to_owned(),
     };
-    let name = Fresh::variables(view.document()).name(like(cursor, expr));
+    let name = Fresh::variables(file).name(like(cursor, expr));
     let separator = match site.statement.inline {
         true => "; ".to_owned(),
         false => format!("{}{}", view.document().line_end(), site.indent()),
@@ -43,8 +44,8 @@ pub(super) fn proposal(view: &FileView<'_>, range: Span) -> Option<Proposal> {
         (cursor.span(expr.tokens).shift(site.start), name.clone()),
     ];
     let title = format!("Extract `{name}` into a variable");
-    let value = Some(name.clone());
-    Some(Proposal { title, kind: RefactorKind::Extract, edits, touched: vec![name], added: None, value })
+    let (edited, value, touched) = (site.function(view)?, Some(name.clone()), HashSet::from([name]));
+    Some(Proposal { title, kind: RefactorKind::Extract, edits, edited, touched, added: None, value })
 }
 
 /// Returns the expression to extract.

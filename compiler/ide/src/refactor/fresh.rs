@@ -1,6 +1,5 @@
 //! Names that a file does not use yet.
 
-use rx_db::Document;
 use rx_syntax::TokenKind;
 use rx_syntax::token::tokens;
 use std::collections::HashSet;
@@ -11,21 +10,20 @@ pub(super) struct Fresh {
 }
 
 impl Fresh {
-    /// Collects the names of a document, except members (`exp` of `R.exp`).
-    pub(super) fn variables(document: &Document) -> Fresh {
-        Fresh::of(document, false)
+    /// Collects the names of a text, except members (`exp` of `R.exp`).
+    pub(super) fn variables(text: &str) -> Fresh {
+        Fresh::of(text, false)
     }
 
-    /// Collects the names of a document with those of members.
-    pub(super) fn functions(document: &Document) -> Fresh {
-        Fresh::of(document, true)
+    /// Collects the names of a text with those of members.
+    pub(super) fn functions(text: &str) -> Fresh {
+        Fresh::of(text, true)
     }
 
-    fn of(document: &Document, members: bool) -> Fresh {
-        let text = document.text();
+    fn of(text: &str, members: bool) -> Fresh {
         let mut taken = HashSet::new();
         let mut after_dot = false;
-        for token in tokens(&text) {
+        for token in tokens(text) {
             let word = text.get(token.span.range()).unwrap_or_default();
             match token.kind {
                 kind if kind.is_trivia() => continue,

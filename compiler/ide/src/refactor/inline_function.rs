@@ -12,36 +12,48 @@
 //! of the arguments. A dataflow block of the body is dissolved if the call is in one.
 
 use super::fresh::Fresh;
-use super::site::{Site, operand, sites};
+use super::site::{Site, names, operand, sites};
 use super::{Proposal, RefactorKind};
 use crate::names::{Bound, File, Meaning, Role, declared_symbols, read, resolve};
 use rx_analysis::Entry;
 use rx_base::fix::{Edit, apply};
-use rx_base::name::NameMap;
+use rx_base::name::{NameMap, NameSet};
 use rx_base::{Dim, Name, Span};
 use rx_db::{FileView, FunctionKind};
 use rx_ir::{Signature, StructInfo};
-use rx_syntax::TokenKind;
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
 use rx_syntax::document::ItemKind;
+use rx_transform::substitute::unify;
+use std::collections::HashSet;
+use std::rc::Rc;
 
-/// Returns the inlining of the call whose function's name is at `offset`.
-pub(super) fn proposal(view: &FileView<'_>, offset: u32) -> Option<Proposal> {
+/// The maximal number of statements of a body that is copied.
+const MOST_STATEMENTS: usize = 500;
+
+/// Returns the inlining of the call whose function's name is at `offset` of a text.
+pub(super) fn proposal(view: &FileView<'_>, text: &str, offset: u32) -> Option<Proposal> {
     let call = Called::at(view, offset)?;
     let body = Body::of(view, call.function)?;
-    let mut fresh = Fresh::variables(view.document());
-    let mut inlining =
-        Inlining { view, call: &call, body: &body, edits: Vec::new(), before: String::new(), bound: Vec::new() };
+    let mut fresh = Fresh::variables(text);
+    let mut inlining = Inlining {
+        view,
+        call: &call,
+        body: &body,
+        read: NameMap::default(),
+        edits: Vec::new(),
+        before: String::new(),
+        bound: HashSet::from(["_".to_owned()]),
+    };
+    let names = names(body.kept.iter().chain([&body.last]).map(|site| (site, site.tokens())));
     inlining.parameters(&mut fresh)?;
-    inlining.variables(&mut fresh)?;
-    inlining.symbols()?;
-    let (statements, result) = inlining.text()?;
+    inlining.variables(&names, &mut fresh)?;
+    inlining.symbols(names)?;
+    let (statements, result) = inlining.text(text)?;
     let place = Span::empty(call.site.start + call.site.line_start());
     let edits = vec![(place, format!("{}{statements}", inlining.before)), (call.place, result)];
     let title = format!("Inline this call of `{}`", call.name);
-    let mut touched = inlining.bound;
-    touched.push("_".to_owned());
-    Some(Proposal { title, kind: RefactorKind::Inline, edits, touched, added: None, value: None })
+    let (edited, touched) = (call.site.function(view)?, inlining.bound);
+    Some(Proposal { title, kind: RefactorKind::Inline, edits, edited, touched, added: None, value: None })
 }
 
 /// A call of a Relax function of the module.
@@ -96,12 +108,13 @@ struct Body<'a> {
 
 impl<'a> Body<'a> {
     fn of(view: &FileView<'a>, item: usize) -> Option<Body<'a>> {
-        let all = sites(view, item);
-        let (last, before) = all.split_last()?;
+        let all: Vec<Site<'a>> = sites(view, item, 1).take(MOST_STATEMENTS + 1).collect();
+        let (last, before) = all.split_last().filter(|_| all.len() <= MOST_STATEMENTS)?;
         let StatementKind::Return(Some(result)) = last.kind() else { return None };
         let indent = all.first()?.indent();
         let is_flat = |site: &Site<'_>| !matches!(site.kind(), StatementKind::Return(_) | StatementKind::Def { .. });
-        let is_copied = |site: &Site<'_>| site.statement.tree.error.is_none() && is_flat(site) && !spans_lines(site);
+        let is_copied =
+            |site: &Site<'_>| site.statement.tree.error.is_none() && is_flat(site) && !site.has_long_string();
         // A function for an external code generator is more than its body.
         let is_generated = |site: &Site<'_>| {
             let attributes = site.is_bare_call("func_attr");
@@ -116,10 +129,8 @@ impl<'a> Body<'a> {
         }
         let mut body =
             Body { item, skipped: Vec::new(), kept: Vec::new(), last: *last, result, aliases: Vec::new(), indent };
-        let item_module = view.document().items().get(item)?.module;
         for site in before {
-            let alias = alias(view, site, item_module);
-            match alias {
+            match site.alias(view) {
                 Some(alias) => body.aliases.push(alias),
                 None if site.is_bare_call("func_attr") || declares_symbols(site) => {}
                 None => {
@@ -142,23 +153,6 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Whether a statement has a string on several lines, whose lines cannot be indented.
-fn spans_lines(site: &Site<'_>) -> bool {
-    let cursor = site.cursor();
-    let is_long = |token| cursor.kind(token) == Some(TokenKind::String) && cursor.text(token).contains(['\n', '\r']);
-    (0..site.statement.token_count).any(is_long)
-}
-
-/// Returns the variable that a statement binds to the function's own module.
-fn alias(view: &FileView<'_>, site: &Site<'_>, module: Option<u32>) -> Option<Name> {
-    let (_, value) = site.binding()?;
-    let StatementKind::Assign { targets, .. } = site.kind() else { return None };
-    let class = matches!(value.kind, ExprKind::Name).then(|| site.cursor().name(value.tokens.start))?;
-    let own = view.document().module_header(module?)?.name?;
-    let target = targets.first().filter(|_| class == own)?;
-    Some(site.cursor().name(target.tokens.start))
-}
-
 /// Whether a statement only declares symbolic dims.
 fn declares_symbols(site: &Site<'_>) -> bool {
     let StatementKind::Assign { targets, .. } = site.kind() else { return false };
@@ -178,12 +172,14 @@ struct Inlining<'i, 'a> {
     view: &'i FileView<'a>,
     call: &'i Called<'a>,
     body: &'i Body<'a>,
+    /// The places of the names that were read.
+    read: NameMap<Option<Rc<Mentions>>>,
     /// The edits of the body, in bytes of the file.
     edits: Vec<Edit>,
     /// The bindings of arguments before the body.
     before: String,
-    /// The names that the result binds.
-    bound: Vec<String>,
+    /// The names that the result binds, and `_`.
+    bound: HashSet<String>,
 }
 
 impl Inlining<'_, '_> {
@@ -203,42 +199,38 @@ impl Inlining<'_, '_> {
         let (indent, end) = (self.call.site.indent(), self.view.document().line_end());
         for ((param, _), argument) in self.signature()?.iter().zip(self.call.arguments) {
             let text = cursor.source(argument.value.tokens);
-            let names = self.mentions(*param, |role| role == Role::Bind(Bound::Variable))?;
-            let new = if matches!(argument.value.kind, ExprKind::Name) && names.rebound == 0 {
+            let names = self.mentions(*param)?;
+            let new = if matches!(argument.value.kind, ExprKind::Name) && !names.is_rebound {
                 text.to_owned()
             } else {
                 let new = fresh.name(param);
                 self.before.push_str(&format!("{indent}{new} = {}{end}", operand(cursor, &argument.value)));
-                self.bound.push(new.clone());
+                self.bound.insert(new.clone());
                 new
             };
-            self.edits.extend(names.places.into_iter().map(|place| (place, new.clone())));
+            self.edits.extend(names.places.iter().map(|place| (*place, new.clone())));
         }
         Some(())
     }
 
     /// Gives new names to the variables of the body whose names the caller uses.
-    fn variables(&mut self, fresh: &mut Fresh) -> Option<()> {
-        let params = self.signature()?;
-        for name in self.names() {
-            if params.iter().any(|(param, _)| *param == name) {
-                continue;
-            }
+    fn variables(&mut self, names: &[Name], fresh: &mut Fresh) -> Option<()> {
+        let params: NameSet = self.signature()?.into_iter().map(|(param, _)| param).collect();
+        for name in names.iter().copied().filter(|name| !params.contains(name)) {
             let new = match self.body.aliases.contains(&name) {
                 true => self.call.module.to_string(),
                 false => {
-                    let found = self.mentions(name, |_| false)?;
-                    if !found.is_bound {
+                    if !self.mentions(name)?.is_bound {
                         continue;
                     }
                     let new = if self.caller_uses(name) { fresh.name(&name) } else { name.to_string() };
-                    self.bound.push(new.clone());
+                    self.bound.insert(new.clone());
                     new
                 }
             };
             if new != name.as_str() {
-                let places = self.mentions(name, |_| false)?.places;
-                self.edits.extend(places.into_iter().map(|place| (place, new.clone())));
+                let found = self.mentions(name)?;
+                self.edits.extend(found.places.iter().map(|place| (*place, new.clone())));
             }
         }
         Some(())
@@ -251,7 +243,7 @@ impl Inlining<'_, '_> {
     }
 
     /// Replaces the symbolic dims of the parameters by the dims of the arguments. `None` if a dim is unknown.
-    fn symbols(&mut self) -> Option<()> {
+    fn symbols(&mut self, mut names: Vec<Name>) -> Option<()> {
         let mut dims: NameMap<Dim> = NameMap::default();
         let site = &self.call.site;
         let cursor = site.cursor();
@@ -268,10 +260,9 @@ impl Inlining<'_, '_> {
         let context = self.view.context(self.body.item)?;
         // A dim with the same name in the caller needs no change, even in a string.
         let is_same = |name: &Name| dims.get(name).is_some_and(|dim| dim.as_symbol() == Some(*name));
-        let mut names = self.names();
         names.extend(dims.keys().copied());
         for name in names.into_iter().filter(|name| !is_same(name)) {
-            let found = self.mentions(name, |_| false)?;
+            let found = self.mentions(name)?;
             if !(found.is_symbol || !found.is_bound && context.symbols.contains(&name)) || found.symbols.is_empty() {
                 continue;
             }
@@ -281,31 +272,24 @@ impl Inlining<'_, '_> {
                 false => format!("({dim})"),
             };
             if text != name.as_str() {
-                self.edits.extend(found.symbols.into_iter().map(|place| (place, text.clone())));
+                self.edits.extend(found.symbols.iter().map(|place| (*place, text.clone())));
             }
         }
         Some(())
     }
 
-    /// Returns the names in the copied statements and the result, without members.
-    fn names(&self) -> Vec<Name> {
-        let mut found: Vec<Name> = Vec::new();
-        for site in self.body.kept.iter().chain([&self.body.last]) {
-            let cursor = site.cursor();
-            for token in 0..site.statement.token_count {
-                let before = token.checked_sub(1).and_then(|before| cursor.kind(before));
-                let is_name = cursor.kind(token).is_some_and(TokenKind::is_name) && before != Some(TokenKind::Dot);
-                if is_name && !found.contains(&cursor.name(token)) {
-                    found.push(cursor.name(token));
-                }
-            }
+    /// Returns the places of a name in the copied statements and the result, which are read once. `None` if a place is
+    /// inside a string with escapes or quotes, where it cannot be replaced.
+    fn mentions(&mut self, wanted: Name) -> Option<Rc<Mentions>> {
+        if let Some(known) = self.read.get(&wanted) {
+            return known.clone();
         }
+        let found = self.mentions_in_body(wanted).map(Rc::new);
+        self.read.insert(wanted, found.clone());
         found
     }
 
-    /// Returns the places of a name in the copied statements and the result. `counts` decides which bindings bind the
-    /// name again. `None` if a place is inside a string with escapes or quotes, where it cannot be replaced.
-    fn mentions(&self, wanted: Name, counts: impl Fn(Role) -> bool) -> Option<Mentions> {
+    fn mentions_in_body(&self, wanted: Name) -> Option<Mentions> {
         let item = self.view.document().items().get(self.body.item)?;
         let file = File { view: self.view, wanted };
         let reading = read(item, &[wanted], 0..item.segments.len());
@@ -325,7 +309,7 @@ impl Inlining<'_, '_> {
             if mention.literal.is_some() || matches!(mention.role, Role::Dim { quoted: true }) {
                 return None;
             }
-            found.rebound += usize::from(counts(mention.role));
+            found.is_rebound |= mention.role == Role::Bind(Bound::Variable);
             match variable {
                 Some(Bound::Symbol) => found.is_symbol = true,
                 Some(_) => found.is_bound = true,
@@ -340,8 +324,7 @@ impl Inlining<'_, '_> {
     }
 
     /// Returns the copied statements as lines, and the result.
-    fn text(&mut self) -> Option<(String, String)> {
-        let text = self.view.document().text();
+    fn text(&mut self, text: &str) -> Option<(String, String)> {
         let result = self.body.last.cursor().span(self.body.result.tokens).shift(self.body.last.start);
         let shifted = |edits: Vec<Edit>, by: u32| -> Vec<Edit> {
             let place = |span: Span| Span::new(span.start.saturating_sub(by), span.end.saturating_sub(by));
@@ -355,14 +338,14 @@ impl Inlining<'_, '_> {
             ExprKind::Tuple(_) if !returned.starts_with('(') => format!("({returned})"),
             _ => returned,
         };
-        let region = self.body.region(self.view, &text)?;
+        let region = self.body.region(self.view, text)?;
         let mut edits: Vec<Edit> = self.edits.iter().filter(within(region)).cloned().collect();
         for site in self.removed() {
             let (gone, _) = site.removal()?;
             edits.retain(|(span, _)| span.end <= gone.start || gone.end <= span.start);
             edits.push((gone, String::new()));
         }
-        self.indent(&text, region, &mut edits);
+        self.indent(text, region, &mut edits);
         edits.sort();
         Some((apply(text.get(region.range())?, &shifted(edits, region.start)), returned))
     }
@@ -372,7 +355,7 @@ impl Inlining<'_, '_> {
     fn removed(&self) -> Vec<Site<'_>> {
         let mut removed: Vec<Site<'_>> = self.body.skipped.clone();
         if self.call.site.is_in_dataflow(self.view) {
-            let delimits = |site: &&Site<'_>| site.opens_dataflow() || site.is_bare_call("output");
+            let delimits = |site: &&Site<'_>| site.dataflow_callee().is_some() || site.is_bare_call("output");
             removed.extend(self.body.kept.iter().filter(delimits).copied());
         }
         removed
@@ -390,7 +373,7 @@ impl Inlining<'_, '_> {
                 block = None;
                 levels.push((site.start + site.line_start(), self.body.indent));
             }
-            if dissolves && block.is_none() && site.opens_dataflow() {
+            if dissolves && block.is_none() && site.dataflow_callee().is_some() {
                 block = Some(site.statement.indent);
                 let inner = self.body.kept.get(at + 1).map_or(self.body.indent, Site::indent);
                 levels.push((site.start + site.line_end().1, inner));
@@ -433,28 +416,6 @@ struct Mentions {
     is_bound: bool,
     /// Whether the name is a symbolic dim of the function.
     is_symbol: bool,
-    /// The number of bindings of the name.
-    rebound: usize,
-}
-
-/// Collects the dims of an argument for the symbols of a parameter's type: 4 for `n`, from `(n, 8)` and `(4, 8)`.
-fn unify(declared: &StructInfo, given: &StructInfo, dims: &mut NameMap<Dim>) {
-    let shapes = match (declared, given) {
-        (StructInfo::Tensor(declared), StructInfo::Tensor(given)) => (declared.shape.dims(), given.shape.dims()),
-        (StructInfo::DTensor(declared), StructInfo::DTensor(given)) => {
-            (declared.tensor.shape.dims(), given.tensor.shape.dims())
-        }
-        (StructInfo::Shape(declared), StructInfo::Shape(given)) => (declared.dims(), given.dims()),
-        (StructInfo::Tuple(declared), StructInfo::Tuple(given)) => {
-            declared.iter().zip(&**given).for_each(|(declared, given)| unify(declared, given, dims));
-            return;
-        }
-        _ => return,
-    };
-    let (Some(declared), Some(given)) = shapes else { return };
-    for (declared, given) in declared.iter().zip(given) {
-        if let Some(symbol) = declared.as_symbol() {
-            dims.entry(symbol).or_insert_with(|| given.clone());
-        }
-    }
+    /// Whether a statement binds the name.
+    is_rebound: bool,
 }

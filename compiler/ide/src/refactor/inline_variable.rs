@@ -9,14 +9,14 @@
 //!
 //! Requires a value without side effects, and that no name in it is bound again before the last use.
 
-use super::site::{Site, operand};
+use super::site::{Site, names, operand};
 use super::{Proposal, RefactorKind};
 use crate::names::{Access, File, Occurrence, Role, SymbolKind, read, symbol_at};
+use rx_base::Span;
 use rx_base::fix::Edit;
-use rx_base::{Name, Span};
 use rx_db::FileView;
-use rx_syntax::TokenKind;
 use rx_syntax::ast::{Expr, ExprKind};
+use std::collections::HashSet;
 
 /// Returns the inlining of the variable whose name is at `offset`.
 pub(super) fn proposal(view: &FileView<'_>, offset: u32) -> Option<Proposal> {
@@ -41,8 +41,9 @@ pub(super) fn proposal(view: &FileView<'_>, offset: u32) -> Option<Proposal> {
         edits.push((found.span, inserted(view, &site, value, found.span)?));
     }
     edits.sort();
-    let (title, touched) = (format!("Inline `{}`", symbol.name), vec![symbol.name.to_string()]);
-    Some(Proposal { title, kind: RefactorKind::Inline, edits, touched, added: None, value: None })
+    let (title, touched) = (format!("Inline `{}`", symbol.name), HashSet::from([symbol.name.to_string()]));
+    let edited = site.function(view)?;
+    Some(Proposal { title, kind: RefactorKind::Inline, edits, edited, touched, added: None, value: None })
 }
 
 /// Returns the text of the value in place of a use: in parentheses, unless the use is a whole argument or value. `None`
@@ -66,7 +67,7 @@ fn inserted(view: &FileView<'_>, site: &Site<'_>, value: &Expr, place: Span) -> 
 /// Whether a name of the value is bound again between the statement and the byte `last` of the file.
 fn is_rebound(view: &FileView<'_>, site: &Site<'_>, value: &Expr, last: u32) -> bool {
     let Some(item) = view.document().items().get(site.item) else { return true };
-    let names = names(site, value);
+    let names = names([(site, value.tokens)]);
     let reading = read(item, &names, site.number..item.segments.len());
     let after = site.span().end;
     reading.mentions.iter().any(|mention| {
@@ -75,23 +76,6 @@ fn is_rebound(view: &FileView<'_>, site: &Site<'_>, value: &Expr, last: u32) -> 
         let is_between = file.span(site.item, mention).is_none_or(|it| after <= it.start && it.start < last);
         matches!(mention.role, Role::Bind(_)) && is_between
     })
-}
-
-/// Returns the names in an expression, without members.
-fn names(site: &Site<'_>, expr: &Expr) -> Vec<Name> {
-    let cursor = site.cursor();
-    let is_name = |token: &u32| {
-        let before = token.checked_sub(1).and_then(|before| cursor.kind(before));
-        cursor.kind(*token).is_some_and(TokenKind::is_name) && before != Some(TokenKind::Dot)
-    };
-    let mut found: Vec<Name> = Vec::new();
-    for token in (expr.tokens.start..expr.tokens.end).filter(is_name) {
-        let name = cursor.name(token);
-        if !found.contains(&name) {
-            found.push(name);
-        }
-    }
-    found
 }
 
 /// Whether the value may bind symbolic dims, which later statements use.

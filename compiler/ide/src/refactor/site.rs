@@ -1,11 +1,13 @@
 //! A statement of a Relax function as the subject of a refactoring, and the edits that remove it.
 
+use crate::dataflow::DataflowReader;
 use crate::tree::{last_name, path_to};
 use rx_base::fix::Edit;
-use rx_base::{Code, Span};
+use rx_base::name::NameSet;
+use rx_base::{Code, Name, Span};
 use rx_db::{FileView, FunctionKind};
 use rx_ir::Signature;
-use rx_syntax::ast::{Expr, ExprKind, StatementKind};
+use rx_syntax::ast::{Expr, ExprKind, StatementKind, TokenRange};
 use rx_syntax::document::ItemKind;
 use rx_syntax::{Cursor, Root, Segment, Statement, TokenKind};
 
@@ -31,19 +33,18 @@ pub(super) fn relax_item(view: &FileView<'_>, offset: u32) -> Option<usize> {
     (item.kind == ItemKind::Function(FunctionKind::Relax)).then_some(at)
 }
 
-/// Returns the statements in the body of a function, in order.
-pub(super) fn sites<'a>(view: &FileView<'a>, item: usize) -> Vec<Site<'a>> {
+/// Returns the statements in the body of a function from segment `from` on, in order. A segment is parsed when its
+/// statements are reached.
+pub(super) fn sites<'a>(view: &FileView<'a>, item: usize, from: usize) -> impl Iterator<Item = Site<'a>> + use<'a> {
     let document = view.document();
-    let Some(own) = document.items().get(item) else { return Vec::new() };
+    let segments = document.items().get(item).into_iter().flat_map(|own| own.segments.iter().enumerate());
     // Segment 0 is the header.
-    let segments = own.segments.iter().enumerate().skip(1);
-    let all = segments.flat_map(|(number, segment)| {
+    segments.skip(from.max(1)).flat_map(move |(number, segment)| {
         let segment: &'a Segment = segment;
         let start = u32::try_from(document.segment_start(item, number)).unwrap_or(u32::MAX);
         let statements = segment.tree().statements.iter().enumerate();
         statements.map(move |(index, statement)| Site { item, number, segment, index, statement, start })
-    });
-    all.collect()
+    })
 }
 
 impl<'a> Site<'a> {
@@ -176,25 +177,73 @@ impl<'a> Site<'a> {
         Some((removed.shift(self.start), String::new()))
     }
 
+    /// Returns the ordinal of the dataflow block that contains the statement. Only its own segment is parsed.
+    fn dataflow(&self, view: &FileView<'a>) -> Option<u32> {
+        let check = view.check(self.item)?;
+        let mut reader = DataflowReader::new(&check, self.number);
+        let statements = self.segment.tree().statements.iter().take(self.index + 1);
+        let block = statements.fold(None, |_, statement| reader.read(statement));
+        block.map(|(_, ordinal)| ordinal)
+    }
+
     /// Whether the statement is in a dataflow block.
     pub(super) fn is_in_dataflow(&self, view: &FileView<'a>) -> bool {
-        let mut indent = self.statement.indent;
-        let before = |site: &Site<'_>| (site.number, site.index) < (self.number, self.index);
-        let all = sites(view, self.item);
-        all.iter().rev().filter(|site| before(site)).any(|site| {
-            let is_header = site.statement.indent < indent && !site.statement.inline;
-            indent = indent.min(site.statement.indent);
-            is_header && site.opens_dataflow()
+        self.dataflow(view).is_some()
+    }
+
+    /// Returns the header of the dataflow block that contains the statement.
+    pub(super) fn dataflow_header(&self, view: &FileView<'a>) -> Option<Site<'a>> {
+        let (check, ordinal) = (view.check(self.item)?, self.dataflow(view)?);
+        let is_opened =
+            |number: &usize| check.segments.get(*number).is_some_and(|result| result.end.dataflow_count > ordinal);
+        // The blocks of a nested function are not counted at the end of a segment, but are in one segment.
+        let number = (1..self.number).find(is_opened).unwrap_or(self.number);
+        let mut reader = DataflowReader::new(&check, number);
+        sites(view, self.item, number).find(|site| {
+            reader.read(site.statement);
+            reader.open.is_some_and(|(_, open)| open == ordinal)
         })
     }
 
-    /// Whether the statement is `with R.dataflow():`.
-    pub(super) fn opens_dataflow(&self) -> bool {
-        let StatementKind::With(items) = self.kind() else { return false };
-        items.iter().any(|item| match &item.context.kind {
-            ExprKind::Call { callee, .. } => last_name(self.cursor(), callee) == "dataflow",
-            _ => false,
+    /// Returns the name of the function that opens a dataflow block, if the statement does: `R.dataflow`.
+    pub(super) fn dataflow_callee(&self) -> Option<&'a str> {
+        let StatementKind::With(items) = self.kind() else { return None };
+        let cursor = self.cursor();
+        items.iter().find_map(|item| match &item.context.kind {
+            ExprKind::Call { callee, .. } if last_name(cursor, callee) == "dataflow" => {
+                Some(cursor.path(callee.tokens))
+            }
+            _ => None,
         })
+    }
+
+    /// Returns the variable that the statement binds to the function's own module: `cls` of `cls = Module`.
+    pub(super) fn alias(&self, view: &FileView<'a>) -> Option<Name> {
+        let StatementKind::Assign { targets, value } = self.kind() else { return None };
+        let [target] = &targets[..] else { return None };
+        let document = view.document();
+        let class = document.module_header(document.items().get(self.item)?.module?)?.name?;
+        let cursor = self.cursor();
+        let are_names = matches!((&target.kind, &value.kind), (ExprKind::Name, ExprKind::Name));
+        (are_names && cursor.name(value.tokens.start) == class).then(|| cursor.name(target.tokens.start))
+    }
+
+    /// Returns the name of the function that contains the statement.
+    pub(super) fn function(&self, view: &FileView<'a>) -> Option<Name> {
+        view.document().items().get(self.item)?.name
+    }
+
+    /// Returns the tokens of the statement.
+    pub(super) fn tokens(&self) -> TokenRange {
+        TokenRange { start: 0, end: self.statement.token_count }
+    }
+
+    /// Whether the statement has a string on several lines, whose lines cannot be indented.
+    pub(super) fn has_long_string(&self) -> bool {
+        let cursor = self.cursor();
+        let is_long =
+            |token| cursor.kind(token) == Some(TokenKind::String) && cursor.text(token).contains(['\n', '\r']);
+        (0..self.statement.token_count).any(is_long)
     }
 
     /// Whether the statement is only a call of the function with this name: `R.output(y)`.
@@ -217,6 +266,22 @@ impl<'a> Site<'a> {
         let result = view.suppose(place, Some(0), &[format!("_ = {text}")]);
         result.is_some_and(|result| result.diagnostics.iter().all(|it| it.code != Code::ImpureInDataflow))
     }
+}
+
+/// Returns the names in tokens of statements, without members, in order of first use.
+pub(super) fn names<'s, 'a: 's>(parts: impl IntoIterator<Item = (&'s Site<'a>, TokenRange)>) -> Vec<Name> {
+    let (mut found, mut seen) = (Vec::new(), NameSet::default());
+    for (site, tokens) in parts {
+        let cursor = site.cursor();
+        for token in tokens.start..tokens.end {
+            let before = token.checked_sub(1).and_then(|before| cursor.kind(before));
+            let is_name = cursor.kind(token).is_some_and(TokenKind::is_name) && before != Some(TokenKind::Dot);
+            if is_name && seen.insert(cursor.name(token)) {
+                found.push(cursor.name(token));
+            }
+        }
+    }
+    found
 }
 
 /// Returns the text of an expression, in parentheses if it would otherwise not be one operand where it is inserted.

@@ -302,3 +302,38 @@ return v";
         None
     );
 }
+
+#[test]
+fn drop_types_keeps_many_annotations_that_say_more() {
+    let needed: String = (0..20).map(|at| format!("v{at}: R.Tensor(ndim=2, dtype=\"float32\") = R.exp(x)\n")).collect();
+    becomes(
+        &format!("{needed}y$0: R.Tensor((4, 8), \"float32\") = R.abs(x)\nreturn y"),
+        "Drop the types of the variables of `main`",
+        &format!("{needed}y = R.abs(x)\nreturn y"),
+    );
+}
+
+#[test]
+fn refactoring_that_changes_a_variable_of_another_function_is_not_offered() {
+    let other = "
+    @R.function
+    def other(x: R.Tensor((4, 8), \"float32\")):
+        y = R.exp(x)
+        return y
+";
+    let text = format!("{HEADER}{}{other}", lines("y$0 = R.exp(x)\nz = R.abs(y)\nreturn z"));
+    let fixture = Fixture::of_kind(&text, FileKind::Rx);
+    let before = fixture.workspace.diagnostics(fixture.file);
+    for is_changed in [false, true] {
+        let mut checked = |text: &str| {
+            let mut checked = check(text, FileKind::Rx);
+            for row in checked.types.iter_mut().filter(|row| is_changed && row.function == "other" && row.name == "y") {
+                row.struct_info = "R.Object".to_owned();
+            }
+            checked
+        };
+        let range = Span::empty(fixture.cursor as u32);
+        let found = rx_ide::refactorings(&fixture.view(), range, &before, &|_| true, &mut checked);
+        assert_eq!(found.iter().any(|found| found.title == "Inline `y`"), !is_changed);
+    }
+}
