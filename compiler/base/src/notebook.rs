@@ -15,6 +15,8 @@
 //!
 //! A masked text has the same length and the same lines, so positions in it are positions in the joined text.
 
+use crate::fix::Edit;
+
 /// The line between two cells.
 pub const SEPARATOR: &str = "#\u{1c}";
 
@@ -165,6 +167,27 @@ impl Masked {
     }
 }
 
+/// Whether edits of a masked text can be made in its cells: none changes a masked line or the line between two cells,
+/// and no new text contains such a line. For example, moving a block that contains `%time f()` would write its mask.
+pub fn allows(text: &str, edits: &[Edit]) -> bool {
+    let mut end = 0;
+    let fixed = text.split_inclusive('\n').filter_map(|line| {
+        let start = end;
+        end += line.len();
+        if is_separator(line) {
+            return Some(start..end);
+        }
+        let masked = line.find(MASK)?;
+        Some(start + masked..start + line.trim_end_matches(['\n', '\r']).len())
+    });
+    let fixed: Vec<_> = fixed.collect();
+    edits.iter().all(|(span, new)| {
+        let span = span.range();
+        let is_apart = fixed.iter().all(|part| span.end <= part.start || part.end <= span.start);
+        is_apart && !new.contains(MASK) && !new.contains(SEPARATOR)
+    })
+}
+
 /// Returns the blanks after the mask that make it as long as the text that it replaces.
 fn padding(start: &str) -> String {
     " ".repeat(start.len().saturating_sub(MASK.len()))
@@ -258,7 +281,8 @@ fn is_ipython(code: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cells, MASK, Masked, SEPARATOR, join, split};
+    use super::{Cells, MASK, Masked, SEPARATOR, allows, join, split};
+    use crate::Span;
 
     /// Returns the lines of a cell that are masked.
     fn masked(cell: &str) -> Vec<String> {
@@ -316,6 +340,23 @@ mod tests {
         let expected = join([hidden.trim_end_matches('\n'), "y = 1"]);
         assert_eq!(masked.text, expected);
         assert_eq!(masked.restore(&masked.text), Some(joined));
+    }
+
+    #[test]
+    fn edits_of_masked_lines_and_across_cells_are_not_allowed() {
+        let text = Masked::new(&join(["if x:\n  %time f()\n  y", "z"])).text;
+        let offset = |part: &str| text.find(part).unwrap() as u32;
+        let allowed = |start, end, new: &str| {
+            allows(&text, &[(Span::new(0, 2), "for".into()), (Span::new(start, end), new.into())])
+        };
+        let (mask, separator) = (offset(MASK), offset(SEPARATOR));
+        // The indent of a masked line, and the text after its end.
+        assert!(allowed(mask - 2, mask, "    ") && allowed(offset("\n  y"), separator - 1, ""));
+        assert!(allowed(offset("z"), offset("z") + 1, "w"));
+        assert!(!allowed(0, mask + 2, "") && !allowed(mask + 1, mask + 1, " ") && !allowed(mask + 3, mask + 4, ""));
+        assert!(!allowed(separator - 2, offset("z"), "\n") && !allowed(separator + 1, separator + 1, " "));
+        assert!(!allowed(0, 0, &format!("{MASK}ime f()\n")) && !allowed(0, 0, &format!("{SEPARATOR}\n")));
+        assert!(allows(&text, &[]));
     }
 
     #[test]

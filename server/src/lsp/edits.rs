@@ -3,20 +3,23 @@
 use super::{Location, Uri};
 use crate::reads::Subject;
 use rx_base::fix::Edit;
+use rx_base::notebook;
 use std::collections::HashMap;
 use tower_lsp::ls_types as proto;
 
-/// Converts edits of the subject's text; in a notebook, those of its cell.
+/// Converts edits of the subject's text; in a notebook, those of its cell. No edits are returned if the cell does not
+/// allow one of them.
 pub fn text_edits(subject: &Subject<'_>, edits: Vec<Edit>) -> Vec<proto::TextEdit> {
     let whole = subject.whole();
-    let edits = edits.into_iter().filter(|(span, _)| whole.start <= span.start && span.end <= whole.end);
-    edits.map(|(span, new_text)| proto::TextEdit { range: subject.range(span), new_text }).collect()
+    let is_here = |(span, _): &Edit| whole.start <= span.start && span.end <= whole.end;
+    let edits = allowed(subject, edits.into_iter().filter(is_here).collect());
+    edits.into_iter().map(|(span, new_text)| proto::TextEdit { range: subject.range(span), new_text }).collect()
 }
 
 /// Converts edits of the subject's text to a workspace edit; in a notebook, of all its cells. It names the version of
-/// the text if the client supports that.
+/// the text if the client supports that. It is empty if the cells do not allow one of the edits.
 pub fn workspace_edit(subject: &Subject<'_>, edits: Vec<Edit>) -> proto::WorkspaceEdit {
-    let edits = by_document(subject, edits);
+    let edits = by_document(subject, allowed(subject, edits));
     if !subject.profile.writing.versioned {
         // The protocol's type requires a map keyed by URI. The cached parts of a URI that clippy objects to are not
         // hashed.
@@ -31,6 +34,12 @@ pub fn workspace_edit(subject: &Subject<'_>, edits: Vec<Edit>) -> proto::Workspa
     });
     let edits = proto::DocumentChanges::Edits(edits.collect());
     proto::WorkspaceEdit { document_changes: Some(edits), ..Default::default() }
+}
+
+/// Returns the edits; none if the subject is a notebook whose cells do not [allow](notebook::allows) all of them.
+fn allowed(subject: &Subject<'_>, edits: Vec<Edit>) -> Vec<Edit> {
+    let is_allowed = subject.cell.is_none() || notebook::allows(&subject.view.document().text(), &edits);
+    if is_allowed { edits } else { Vec::new() }
 }
 
 /// Groups edits by document, in the order of the first edit of each. Without edits, the subject has an empty group.
