@@ -136,10 +136,6 @@ impl LanguageServer for Backend {
         self.send(notebooks::changed(params));
     }
 
-    async fn notebook_did_save(&self, _: proto::DidSaveNotebookDocumentParams) {
-        // The server checks the client's text, saved or not.
-    }
-
     async fn notebook_did_close(&self, params: proto::DidCloseNotebookDocumentParams) {
         self.send(Event::CloseNotebook { uri: params.notebook_document.uri });
     }

@@ -17,19 +17,16 @@ pub fn options() -> proto::NotebookDocumentSyncOptions {
             notebook: proto::Notebook::String(JUPYTER.to_owned()),
             cells: Some(vec![proto::NotebookCellSelector { language: PYTHON.to_owned() }]),
         }],
-        save: Some(true),
+        save: None,
     }
 }
 
 /// Converts `notebookDocument/didOpen`.
 pub fn opened(params: proto::DidOpenNotebookDocumentParams) -> Event {
     let proto::NotebookDocument { uri, version, cells, .. } = params.notebook_document;
-    let mut opened: Vec<Cell> = params.cell_text_documents.into_iter().map(cell).collect();
+    let mut opened = opened_cells(params.cell_text_documents, &cells);
     // The texts come in any order.
     opened.sort_by_key(|open| cells.iter().position(|cell| cell.document == open.uri));
-    for (open, listed) in listed(&mut opened, &cells) {
-        open.is_python &= listed.kind == proto::NotebookCellKind::CODE;
-    }
     Event::OpenNotebook { uri, version, cells: opened }
 }
 
@@ -48,26 +45,18 @@ pub fn changed(params: proto::DidChangeNotebookDocumentParams) -> Event {
 fn splice(structure: proto::NotebookDocumentCellChangeStructure) -> Splice {
     let proto::NotebookCellArrayChange { start, delete_count, cells } = structure.array;
     let cells = cells.unwrap_or_default();
-    let mut opened: Vec<Cell> = structure.did_open.into_iter().flatten().map(cell).collect();
-    for (open, listed) in listed(&mut opened, &cells) {
-        open.is_python &= listed.kind == proto::NotebookCellKind::CODE;
-    }
+    let opened = opened_cells(structure.did_open.unwrap_or_default(), &cells);
     let cells: Vec<Uri> = cells.into_iter().map(|cell| cell.document).collect();
     Splice { start: start as usize, count: delete_count as usize, cells, opened }
 }
 
-fn cell(document: proto::TextDocumentItem) -> Cell {
-    let proto::TextDocumentItem { uri, language_id, version, text } = document;
-    Cell { uri, is_python: language_id == PYTHON, version, text }
-}
-
-/// Pairs opened cells with their entries in the list of cells.
-fn listed<'a>(
-    opened: &'a mut [Cell],
-    cells: &'a [proto::NotebookCell],
-) -> impl Iterator<Item = (&'a mut Cell, &'a proto::NotebookCell)> {
-    opened.iter_mut().filter_map(|open| {
-        let listed = cells.iter().find(|cell| cell.document == open.uri)?;
-        Some((open, listed))
-    })
+/// Converts opened cells. `listed` are their entries in the list of cells.
+fn opened_cells(documents: Vec<proto::TextDocumentItem>, listed: &[proto::NotebookCell]) -> Vec<Cell> {
+    let cell = |document: proto::TextDocumentItem| {
+        let proto::TextDocumentItem { uri, language_id, version, text } = document;
+        let entry = listed.iter().find(|cell| cell.document == uri);
+        let is_code = entry.is_none_or(|cell| cell.kind == proto::NotebookCellKind::CODE);
+        Cell { uri, is_python: is_code && language_id == PYTHON, version, text }
+    };
+    documents.into_iter().map(cell).collect()
 }

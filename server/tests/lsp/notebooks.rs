@@ -22,7 +22,7 @@ fn client() -> Client {
     let result = client.initialize(capabilities);
     let sync = &result["capabilities"]["notebookDocumentSync"];
     let selector = json!([{"notebook": "jupyter-notebook", "cells": [{"language": "python"}]}]);
-    assert_eq!(sync, &json!({"notebookSelector": selector, "save": true}));
+    assert_eq!(sync, &json!({"notebookSelector": selector}));
     client
 }
 
