@@ -44,9 +44,9 @@ pub fn lenses(subject: &Subject<'_>, functions: &[FunctionRow]) -> Vec<proto::Co
 }
 
 /// Returns the function that the document's run executes: the requested one; without a name `main`, otherwise the first
-/// that can be run.
+/// that can be run. `None` if the client would not request the lenses again when the run ends.
 fn running<'r>(subject: &Subject<'_>, rows: &[&'r FunctionRow], modules: &[ModuleRow]) -> Option<&'r FunctionRow> {
-    let run = subject.in_progress?;
+    let run = subject.in_progress.filter(|_| subject.profile.refreshes_lenses)?;
     let is_in = |row: &FunctionRow, label: &str| modules.iter().any(|it| it.module == row.module && it.label == label);
     let fits = |row: &FunctionRow| can_run(row) && run.module.as_deref().is_none_or(|label| is_in(row, label));
     let rows: Vec<&FunctionRow> = rows.iter().copied().filter(|row| fits(row)).collect();

@@ -55,6 +55,21 @@ fn run_in_progress_has_a_lens_that_stops_it() {
 }
 
 #[test]
+fn run_has_no_stop_lens_if_the_client_cannot_refresh_lenses() {
+    let mut bench = Bench::plain("hang");
+    bench.client.open(URI, 1, TEXT);
+    let idle = bench.lens_titles();
+    assert_eq!(idle.len(), 2);
+    let id = bench.run(json!([URI, "main"]));
+    let mut running = bench.running();
+    assert_eq!(bench.lens_titles(), idle);
+    assert_eq!(bench.stop(json!([URI])), Ok(Value::Null));
+    assert_eq!(bench.client.answer(id).expect("a result")["cancelled"], true);
+    running.is_gone();
+    bench.goes_on();
+}
+
+#[test]
 fn stop_ends_the_runs_of_one_document_or_of_all() {
     let mut bench = Bench::plain("hang");
     let other = "untitled:b";
