@@ -8,7 +8,7 @@ mod notebooks;
 
 use crate::lsp::semantic::Sent;
 use crate::lsp::{Change, Point, Profile, Uri, to_proto};
-use crate::notebooks::{AskedCell, Notebook};
+use crate::notebooks::Notebook;
 use crate::projects::{Known, Said};
 use crate::reads::Asked;
 use crate::run::stage::{Stage, Subject, function_at};
@@ -171,12 +171,6 @@ impl Documents {
         std::mem::take(&mut self.closed_bytes)
     }
 
-    /// Returns a document's version and its diagnostics in protocol types. `None` if the document is not open.
-    pub fn diagnostics(&mut self, uri: &Uri, profile: &Profile) -> Option<(i32, to_proto::Diagnostics)> {
-        let report = self.reports(uri, profile).into_iter().find(|(of, ..)| of == uri);
-        report.map(|(_, version, diagnostics)| (version, diagnostics))
-    }
-
     /// Returns a document's URI, version and diagnostics; of a notebook, or of one of its cells, those of every cell.
     /// Empty if the document is not open.
     pub fn reports(&mut self, uri: &Uri, profile: &Profile) -> Vec<(Uri, i32, to_proto::Diagnostics)> {
@@ -187,14 +181,14 @@ impl Documents {
             self.rebuild(uri);
             self.check(uri, profile)
         });
-        let found = found.unwrap_or_else(|| self.not_checked(uri, CRASHED));
+        let found = found.unwrap_or_else(|| to_proto::not_checked(CRASHED));
         let Some(notebook) = self.notebooks.get(uri) else {
             return vec![(uri.clone(), version, found.into_iter().map(|(_, diagnostic)| diagnostic).collect())];
         };
         let cells = notebook.layout().documents().iter();
         let mut reports: Vec<_> = cells.map(|(cell, version)| (cell.clone(), *version, Vec::new())).collect();
-        for (cell, diagnostic) in found {
-            if let Some((.., report)) = reports.iter_mut().find(|(of, ..)| *of == cell) {
+        for (index, diagnostic) in found {
+            if let Some((.., report)) = reports.get_mut(index) {
                 report.push(diagnostic);
             }
         }
@@ -275,10 +269,7 @@ impl Documents {
     pub fn subject(&self, uri: &Uri, at: Point, stage: Stage, encoding: Encoding) -> Option<Subject> {
         let Text::Known(file) = self.open.get(self.owner(uri))?.text else { return None };
         let cell = self.cell(uri);
-        let at = match &cell {
-            Some(AskedCell { layout, index: Some(index) }) => layout.point(*index, at),
-            _ => at,
-        };
+        let at = cell.as_ref().map_or(at, |cell| cell.point(at));
         catch(|| {
             let document = self.workspace.document(file);
             let function = function_at(document, document.offset_of(at.line, at.column, encoding), stage)?;
@@ -306,11 +297,11 @@ impl Documents {
         let open = self.open.get(uri)?;
         let layout = self.notebooks.get(uri).map(|notebook| &**notebook.layout());
         match open.text {
-            Text::Unknown(why) => Some(self.not_checked(uri, why)),
+            Text::Unknown(why) => Some(to_proto::not_checked(why)),
             Text::Known(file) => catch(|| {
                 let found = self.workspace.diagnostics(file).into_iter().chain(open.not_lowered.iter().cloned());
                 let found = open.said.apply(found.collect());
-                to_proto::diagnostics(self.workspace.document(file), (uri, layout), &found, profile)
+                to_proto::placed_diagnostics(self.workspace.document(file), (uri, layout), &found, profile)
             }),
         }
     }
@@ -485,6 +476,6 @@ mod tests {
         assert!(!documents.change(&uri, 1, &[], &Profile::default()));
         assert!(!documents.close(&uri));
         assert!(documents.snapshot(Some(&uri)).is_none());
-        assert!(documents.diagnostics(&uri, &Profile::default()).is_none());
+        assert!(documents.reports(&uri, &Profile::default()).is_empty());
     }
 }

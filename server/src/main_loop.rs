@@ -7,6 +7,7 @@
 
 use crate::documents::Documents;
 use crate::event::{Event, NotLowered};
+use crate::lsp::to_proto::Diagnostics;
 use crate::lsp::{Change, Preferences, Profile, Uri, from_proto};
 use crate::outbox::{Outbox, Progress};
 use crate::pull::{Pull, Report};
@@ -15,7 +16,8 @@ use crate::run::child::file_name;
 use crate::run::registry::{Program, Runs};
 use crate::run::{InProgress, Order, Outcome, stage};
 use rx_db::FileKind;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -48,7 +50,7 @@ pub struct MainLoop {
     documents: Documents,
     runs: Runs,
     /// The runs for which the client last requested lenses.
-    in_progress: Vec<InProgress>,
+    in_progress: Arc<[InProgress]>,
     /// The queue of reads that take milliseconds.
     short: Queue,
     /// The queue of reads that may take seconds.
@@ -57,6 +59,10 @@ pub struct MainLoop {
     changes: Option<Changes>,
     /// Documents that changed since their last check.
     touched: Vec<Uri>,
+    /// The version and the diagnostics of each cell that were published last.
+    published: HashMap<Uri, (i32, Diagnostics)>,
+    /// Whether the client is to be asked at the end of the batch to pull all diagnostics again.
+    must_refresh: bool,
     /// Pull requests for diagnostics. They are answered at the end of the batch, so that of several requests during
     /// fast typing only the last is computed.
     pulls: Vec<Pull>,
@@ -79,11 +85,13 @@ impl MainLoop {
             preferences: Preferences::default(),
             documents: Documents::default(),
             runs,
-            in_progress: Vec::new(),
+            in_progress: Arc::default(),
             short,
             long,
             changes: None,
             touched: Vec::new(),
+            published: HashMap::new(),
+            must_refresh: false,
             pulls: Vec::new(),
             last: None,
             checking: Vec::new(),
@@ -160,31 +168,31 @@ impl MainLoop {
             }
             Event::Change { uri, version, changes } => self.gather(uri, version, changes),
             Event::Close { uri } => {
-                self.checked(&uri);
-                self.touched.retain(|touched| *touched != uri);
-                self.last = self.last.take().filter(|last| *last != uri);
-                self.runs.cancel_run(Some(&uri));
+                self.forget(&uri);
                 if self.documents.close(&uri) {
                     self.unpublish(vec![uri]);
                 }
             }
             Event::OpenNotebook { uri, version, cells } => {
-                self.documents.open_notebook(uri.clone(), version, cells);
+                let replaced = self.documents.open_notebook(uri.clone(), version, cells);
+                self.unpublish(replaced);
                 self.touch(uri);
             }
             Event::ChangeNotebook { uri, version, changes } => {
+                let is_empty = changes.is_empty();
                 match self.documents.change_notebook(&uri, version, changes, &self.profile) {
+                    Some(_) if is_empty => {}
                     Some(removed) => {
                         self.unpublish(removed);
                         self.touch(uri);
+                        // The client pulls the changed cells only, but the diagnostics of the others may change too.
+                        self.must_refresh |= self.profile.pulls;
                     }
                     None => self.outbox.log(format!("the client changed {}, which is not open", uri.as_str())),
                 }
             }
             Event::CloseNotebook { uri } => {
-                self.touched.retain(|touched| self.documents.owner(touched) != &uri);
-                self.last = self.last.take().filter(|last| *last != uri);
-                self.runs.cancel_run(Some(&uri));
+                self.forget(&uri);
                 let cells = self.documents.close_notebook(&uri);
                 self.unpublish(cells);
             }
@@ -209,10 +217,22 @@ impl MainLoop {
         true
     }
 
+    /// Removes a document or notebook that is being closed from the state of this loop, and ends its children.
+    fn forget(&mut self, uri: &Uri) {
+        self.checked(uri);
+        self.touched.retain(|touched| touched != uri);
+        self.last = self.last.take().filter(|last| last != uri);
+        self.runs.close(uri);
+    }
+
     /// Removes the diagnostics of closed documents from the client.
-    fn unpublish(&self, closed: Vec<Uri>) {
-        if !self.profile.pulls {
-            closed.into_iter().for_each(|uri| self.outbox.publish(uri, None, Vec::new()));
+    fn unpublish(&mut self, closed: Vec<Uri>) {
+        if self.profile.pulls {
+            return;
+        }
+        for uri in closed {
+            self.published.remove(&uri);
+            self.outbox.publish(uri, None, Vec::new());
         }
     }
 
@@ -282,8 +302,8 @@ impl MainLoop {
     /// Asks the client to request the lenses again if runs have started or ended.
     fn show_runs(&mut self) {
         let in_progress = self.runs.in_progress();
-        if in_progress != self.in_progress {
-            self.in_progress = in_progress;
+        if *in_progress != self.in_progress {
+            self.in_progress = Arc::clone(in_progress);
             self.outbox.refresh_lenses(&self.profile);
         }
     }
@@ -318,7 +338,7 @@ impl MainLoop {
                     continue;
                 };
                 let (profile, preferences) = (self.profile, self.preferences);
-                let in_progress = self.in_progress.clone();
+                let in_progress = Arc::clone(&self.in_progress);
                 queue.give(Job { read, snapshot, documents, profile, preferences, in_progress });
             }
         }
@@ -327,7 +347,7 @@ impl MainLoop {
     /// Adds errors of lowering to a document's diagnostics, if its text has not changed meanwhile.
     fn not_lowered(&mut self, NotLowered { uri, text_number, diagnostics }: NotLowered) {
         if self.documents.not_lowered(&uri, text_number, diagnostics) {
-            touch(&mut self.touched, &uri);
+            touch(&mut self.touched, self.documents.owner(&uri));
             self.restate();
         }
     }
@@ -336,7 +356,7 @@ impl MainLoop {
     fn restate(&mut self) {
         if self.profile.pulls && !self.touched.is_empty() {
             self.documents.restate();
-            self.outbox.refresh(&self.profile);
+            self.must_refresh = true;
         }
     }
 
@@ -347,11 +367,14 @@ impl MainLoop {
     }
 
     /// Checks the touched documents and publishes their diagnostics. They are published even if they are unchanged,
-    /// because the client waits for diagnostics of the new version. Nothing is published to a client that pulls
-    /// diagnostics.
+    /// because the client waits for diagnostics of the new version. Of a notebook, only cells are published that have
+    /// a new version or other diagnostics. Nothing is published to a client that pulls diagnostics.
     fn publish(&mut self) {
         let touched = std::mem::take(&mut self.touched);
         let _span = (!touched.is_empty()).then(|| tracing::debug_span!("publish").entered());
+        if std::mem::take(&mut self.must_refresh) {
+            self.outbox.refresh(&self.profile);
+        }
         if self.profile.pulls {
             self.held = None;
             return;
@@ -367,7 +390,15 @@ impl MainLoop {
                 held = true;
                 continue;
             }
+            let is_notebook = reports.iter().any(|(of, ..)| *of != uri);
             for (uri, version, diagnostics) in reports {
+                if is_notebook {
+                    let published = self.published.get(&uri);
+                    if published.is_some_and(|(of, known)| *of == version && *known == diagnostics) {
+                        continue;
+                    }
+                    self.published.insert(uri.clone(), (version, diagnostics.clone()));
+                }
                 self.outbox.publish(uri, Some(version), diagnostics);
             }
         }
@@ -397,12 +428,17 @@ impl MainLoop {
         {
             self.ahead.push_back(event);
         }
-        let changes = |event: &Event| matches!(event, Event::Change { uri: changed, .. } if changed == uri);
+        let changes = |event: &Event| match event {
+            Event::Change { uri: changed, .. } => changed == uri,
+            Event::ChangeNotebook { uri: changed, changes, .. } => changed == uri && !changes.is_empty(),
+            _ => false,
+        };
         self.ahead.iter().any(changes) && self.held.get_or_insert_with(Instant::now).elapsed() < HOLD
     }
 
-    /// Answers the pull requests for diagnostics from the current text.
+    /// Answers the pull requests for diagnostics from the current text. A notebook is converted once for all its cells.
     fn answer_pulls(&mut self) {
+        let mut reports: Vec<(Uri, i32, Diagnostics)> = Vec::new();
         for pull in std::mem::take(&mut self.pulls) {
             if pull.reply.is_closed() {
                 continue;
@@ -411,7 +447,13 @@ impl MainLoop {
             let known = pull.previous.is_some() && pull.previous == id;
             let diagnostics = match known {
                 true => None,
-                false => Some(self.documents.diagnostics(&pull.uri, &self.profile).map(|it| it.1).unwrap_or_default()),
+                false => {
+                    if reports.iter().all(|(of, ..)| *of != pull.uri) {
+                        reports.extend(self.documents.reports(&pull.uri, &self.profile));
+                    }
+                    let index = reports.iter().position(|(of, ..)| *of == pull.uri);
+                    Some(index.map(|index| reports.swap_remove(index).2).unwrap_or_default())
+                }
             };
             self.checked(&pull.uri);
             // An error means that the client no longer waits for the response.

@@ -6,6 +6,7 @@
 use crate::lsp::{Change, Point, Range, Uri};
 use rx_base::notebook::{Cells, Masked, join};
 use rx_db::{Document, Encoding, FileKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A cell of a notebook.
@@ -43,6 +44,13 @@ pub struct Changes {
     pub texts: Vec<(Uri, i32, Vec<Change>)>,
 }
 
+impl Changes {
+    /// Whether neither the cells nor their texts change: for example, if only metadata of the notebook changes.
+    pub fn is_empty(&self) -> bool {
+        self.splice.is_none() && self.texts.is_empty()
+    }
+}
+
 /// An open notebook.
 #[derive(Debug)]
 pub struct Notebook {
@@ -51,16 +59,10 @@ pub struct Notebook {
 }
 
 impl Notebook {
-    /// Creates a notebook of these cells.
-    pub fn new(cells: Vec<Cell>) -> Notebook {
-        let layout = Arc::new(Layout::new(&cells));
-        Notebook { cells, layout }
-    }
-
-    /// Returns the text for the database: the Python cells, joined, with IPython's syntax as comments.
-    pub fn text(&self) -> String {
-        let python = self.cells.iter().filter(|cell| cell.is_python);
-        Masked::new(&join(python.map(|cell| cell.text.as_str()))).text
+    /// Creates a notebook of these cells, and returns it with its text for the database.
+    pub fn new(cells: Vec<Cell>) -> (Notebook, String) {
+        let (layout, text) = laid_out(&cells);
+        (Notebook { cells, layout }, text)
     }
 
     /// The places of the cells in the text.
@@ -68,8 +70,8 @@ impl Notebook {
         &self.layout
     }
 
-    /// Applies changes. Returns the URIs of the cells that were removed.
-    pub fn change(&mut self, changes: Changes, encoding: Encoding) -> Vec<Uri> {
+    /// Applies changes. Returns the URIs of the cells that were removed, and the new text for the database.
+    pub fn change(&mut self, changes: Changes, encoding: Encoding) -> (Vec<Uri>, String) {
         let removed = changes.splice.map(|splice| self.splice(splice)).unwrap_or_default();
         for (uri, version, changes) in changes.texts {
             let Some(cell) = self.cells.iter_mut().find(|cell| cell.uri == uri) else { continue };
@@ -78,8 +80,9 @@ impl Notebook {
                 cell.apply(change, encoding);
             }
         }
-        self.layout = Arc::new(Layout::new(&self.cells));
-        removed
+        let (layout, text) = laid_out(&self.cells);
+        self.layout = layout;
+        (removed, text)
     }
 
     fn splice(&mut self, Splice { start, count, cells, mut opened }: Splice) -> Vec<Uri> {
@@ -94,6 +97,19 @@ impl Notebook {
         self.cells.splice(start..start, new);
         replaced.into_iter().map(|cell| cell.uri).collect()
     }
+}
+
+/// Returns the places of the Python cells in their joined text, and that text with IPython's syntax as comments.
+fn laid_out(cells: &[Cell]) -> (Arc<Layout>, String) {
+    let python = || cells.iter().filter(|cell| cell.is_python);
+    let joined = join(python().map(|cell| cell.text.as_str()));
+    // Positions count a lone `\r` as a line end.
+    let lines = match joined.contains('\r') {
+        true => Cow::Owned(joined.replace("\r\n", "\n").replace('\r', "\n")),
+        false => Cow::Borrowed(&*joined),
+    };
+    let documents = python().map(|cell| (cell.uri.clone(), cell.version)).collect();
+    (Arc::new(Layout { cells: Cells::new(&lines), documents }), Masked::new(&joined).text)
 }
 
 impl Cell {
@@ -121,14 +137,6 @@ pub struct Layout {
 }
 
 impl Layout {
-    fn new(cells: &[Cell]) -> Layout {
-        let python = || cells.iter().filter(|cell| cell.is_python);
-        Layout {
-            cells: Cells::new(&join(python().map(|cell| cell.text.as_str()))),
-            documents: python().map(|cell| (cell.uri.clone(), cell.version)).collect(),
-        }
-    }
-
     /// The document of each cell, with the version of its text.
     pub fn documents(&self) -> &[(Uri, i32)] {
         &self.documents
@@ -181,6 +189,13 @@ pub struct AskedCell {
     pub index: Option<usize>,
 }
 
+impl AskedCell {
+    /// Returns the position in the text of a position in the client's document.
+    pub fn point(&self, at: Point) -> Point {
+        self.index.map_or(at, |index| self.layout.point(index, at))
+    }
+}
+
 /// Converts a range of the text in the database to one of the client's document: the range itself, or in a notebook,
 /// the range in the cell. `None` if it begins in another cell.
 pub fn in_document(range: Range, cell: Option<&AskedCell>) -> Option<Range> {
@@ -193,7 +208,7 @@ pub fn in_document(range: Range, cell: Option<&AskedCell>) -> Option<Range> {
 mod tests {
     use super::{Cell, Changes, Notebook, Splice};
     use crate::lsp::{Change, Point, Range, Uri};
-    use rx_db::Encoding;
+    use rx_db::{Document, Encoding, FileKind};
     use tower_lsp::ls_types::Position;
 
     fn uri(name: &str) -> Uri {
@@ -204,22 +219,32 @@ mod tests {
         Cell { uri: uri(name), is_python: name != "markdown", version: 1, text: text.into() }
     }
 
-    fn notebook() -> Notebook {
+    fn notebook() -> (Notebook, String) {
         Notebook::new(vec![cell("a", "x = 1\n%time f()"), cell("markdown", "text"), cell("b", "y = '🦀' + z")])
     }
 
     #[test]
     fn python_cells_are_joined() {
-        let notebook = notebook();
-        let lines: Vec<String> = notebook.text().lines().map(str::to_owned).collect();
+        let (_, text) = notebook();
+        let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines[1].starts_with('#') && lines[1].ends_with("ime f()"), "{lines:?}");
-        assert_eq!((lines[0].as_str(), lines[3].as_str()), ("x = 1", "y = '🦀' + z"));
+        assert_eq!((lines[0], lines[3]), ("x = 1", "y = '🦀' + z"));
+    }
+
+    #[test]
+    fn lone_carriage_returns_end_lines() {
+        for (first, start) in [("a\rb", 3), ("a\r\nb", 3), ("a\rb\r", 3), ("a\r\rb\nc", 5)] {
+            let (notebook, text) = Notebook::new(vec![cell("a", first), cell("b", "y")]);
+            let document = Document::new(&text, FileKind::Python);
+            let line = document.line_column(text.find('y').unwrap(), Encoding::Utf8).0;
+            assert_eq!((line, notebook.layout().lines(1)), (start, (start, None)), "{first:?}");
+        }
     }
 
     #[test]
     fn places_are_converted_both_ways() {
-        let layout = notebook().layout().clone();
+        let layout = notebook().0.layout().clone();
         let index = layout.index(&uri("b")).unwrap();
         assert_eq!((index, layout.index(&uri("markdown"))), (1, None));
         assert_eq!(layout.point(index, Point { line: 0, column: 4 }), Point { line: 3, column: 4 });
@@ -231,17 +256,17 @@ mod tests {
 
     #[test]
     fn cells_are_changed_moved_and_removed() {
-        let mut notebook = notebook();
+        let (mut notebook, _) = notebook();
         let at = |column| Point { line: 0, column };
         let change = Change { range: Some((at(9), at(10))), text: "w".into() };
         let texts = vec![(uri("b"), 2, vec![change])];
-        assert!(notebook.change(Changes { splice: None, texts }, Encoding::Utf16).is_empty());
-        assert!(notebook.text().ends_with("y = '🦀' w z\n"), "{}", notebook.text());
+        let (removed, text) = notebook.change(Changes { splice: None, texts }, Encoding::Utf16);
+        assert!(removed.is_empty() && text.ends_with("y = '🦀' w z\n"), "{text}");
         assert_eq!(notebook.layout().documents()[1], (uri("b"), 2));
         let cells = vec![uri("c"), uri("b"), uri("markdown")];
         let splice = Some(Splice { start: 0, count: 3, cells, opened: vec![cell("c", "v = 2")] });
-        let removed = notebook.change(Changes { splice, texts: Vec::new() }, Encoding::Utf16);
+        let (removed, text) = notebook.change(Changes { splice, texts: Vec::new() }, Encoding::Utf16);
         assert_eq!(removed, [uri("a")]);
-        assert!(notebook.text().starts_with("v = 2\n") && notebook.text().ends_with("y = '🦀' w z\n"));
+        assert!(text.starts_with("v = 2\n") && text.ends_with("y = '🦀' w z\n"), "{text}");
     }
 }

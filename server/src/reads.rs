@@ -4,7 +4,7 @@
 use crate::event::Event;
 use crate::lsp::semantic::Sent;
 use crate::lsp::{self, Point, Preferences, Profile, Uri, to_proto};
-use crate::notebooks::AskedCell;
+use crate::notebooks::{AskedCell, in_document};
 use crate::projects::Said;
 use crate::run::InProgress;
 use rx_base::{Diagnostic, Span};
@@ -233,10 +233,7 @@ pub struct Subject<'a> {
 impl Subject<'_> {
     /// Returns the byte offset of a position.
     pub fn offset(&self, at: Point) -> usize {
-        let at = match self.cell {
-            Some(AskedCell { layout, index: Some(index) }) => layout.point(*index, at),
-            _ => at,
-        };
+        let at = self.cell.map_or(at, |cell| cell.point(at));
         self.view.document().offset_of(at.line, at.column, self.profile.encoding)
     }
 
@@ -254,10 +251,12 @@ impl Subject<'_> {
     /// Converts a byte span to a range in the client's position encoding; in a notebook, a range of the cell in which
     /// it begins.
     pub fn range(&self, span: Span) -> lsp::Range {
-        match self.cell {
-            Some(_) => self.location(span).range,
-            None => to_proto::range(self.view.document(), span, self.profile.encoding),
-        }
+        let range = self.range_in_text(span);
+        self.cell.map_or(range, |cell| cell.layout.range(range).1)
+    }
+
+    fn range_in_text(&self, span: Span) -> lsp::Range {
+        to_proto::range(self.view.document(), span, self.profile.encoding)
     }
 
     /// Converts a byte span to a location; in a notebook, a location in the cell in which it begins.
@@ -269,7 +268,7 @@ impl Subject<'_> {
     /// Whether a byte span begins in this document; in a notebook, in this cell.
     pub fn holds(&self, span: Span) -> bool {
         match self.cell {
-            Some(AskedCell { index: Some(_), .. }) => self.location(span).uri == *self.uri,
+            Some(AskedCell { index: Some(_), .. }) => in_document(self.range_in_text(span), self.cell).is_some(),
             _ => true,
         }
     }
@@ -326,7 +325,7 @@ pub struct Job {
     /// The user's settings for display.
     pub preferences: Preferences,
     /// The runs in progress, of all documents.
-    pub in_progress: Vec<InProgress>,
+    pub in_progress: Arc<[InProgress]>,
 }
 
 /// Starts the workers of a lane. They end when the returned queue is dropped. Each job ends with one

@@ -1,22 +1,24 @@
 //! The open notebooks among the documents.
 
 use super::{Documents, Text, catch};
-use crate::lsp::{Change, Point, Profile, Uri, to_proto};
+use crate::lsp::{Change, Point, Profile, Uri};
 use crate::notebooks::{AskedCell, Cell, Changes, Notebook};
 use rx_base::fix::difference;
 use rx_db::FileKind;
 
 impl Documents {
-    /// Adds a notebook. A notebook that is already open is replaced.
-    pub fn open_notebook(&mut self, uri: Uri, version: i32, cells: Vec<Cell>) {
-        self.close_notebook(&uri);
-        let notebook = Notebook::new(cells);
-        self.open(uri.clone(), FileKind::Python, version, &notebook.text());
+    /// Adds a notebook. A notebook that is already open is replaced. Returns the URIs of the replaced cells.
+    pub fn open_notebook(&mut self, uri: Uri, version: i32, cells: Vec<Cell>) -> Vec<Uri> {
+        let replaced = self.close_notebook(&uri);
+        let (notebook, text) = Notebook::new(cells);
+        self.open(uri.clone(), FileKind::Python, version, &text);
         self.notebooks.insert(uri.clone(), notebook);
         self.list_cells(&uri);
+        replaced
     }
 
-    /// Changes a notebook. Returns the URIs of the cells that were removed; `None` if the notebook is not open.
+    /// Changes a notebook. Without changes, only its version is set. Returns the URIs of the cells that were removed;
+    /// `None` if the notebook is not open.
     pub fn change_notebook(
         &mut self,
         uri: &Uri,
@@ -25,9 +27,15 @@ impl Documents {
         profile: &Profile,
     ) -> Option<Vec<Uri>> {
         let notebook = self.notebooks.get_mut(uri)?;
-        let removed = notebook.change(changes, profile.encoding);
-        let text = notebook.text();
-        self.list_cells(uri);
+        if changes.is_empty() {
+            self.open.get_mut(uri)?.version = version;
+            return Some(Vec::new());
+        }
+        let has_new_cells = changes.splice.is_some();
+        let (removed, text) = notebook.change(changes, profile.encoding);
+        if has_new_cells {
+            self.list_cells(uri);
+        }
         let changes = self.change_to(uri, text, profile);
         self.change(uri, version, &changes, profile);
         Some(removed)
@@ -79,12 +87,5 @@ impl Documents {
     pub fn cell(&self, uri: &Uri) -> Option<AskedCell> {
         let layout = self.notebooks.get(self.owner(uri))?.layout();
         Some(AskedCell { layout: layout.clone(), index: layout.index(uri) })
-    }
-
-    /// Returns the diagnostics of a document that cannot be checked: `why`, in a notebook in its first cell.
-    pub(super) fn not_checked(&self, uri: &Uri, why: &str) -> to_proto::PlacedDiagnostics {
-        let first = self.notebooks.get(uri).and_then(|notebook| notebook.layout().documents().first());
-        let uri = first.map_or(uri, |(cell, _)| cell);
-        to_proto::not_checked(why).into_iter().map(|diagnostic| (uri.clone(), diagnostic)).collect()
     }
 }

@@ -22,8 +22,8 @@ use tower_lsp::ls_types as proto;
 /// The published diagnostics of one file.
 pub type Diagnostics = Vec<proto::Diagnostic>;
 
-/// Diagnostics with the URI of the document of each.
-pub type PlacedDiagnostics = Vec<(Uri, proto::Diagnostic)>;
+/// Diagnostics of one document or notebook, each with the index of its cell; outside notebooks the index is 0.
+pub type PlacedDiagnostics = Vec<(usize, proto::Diagnostic)>;
 
 /// The section of the client's settings that belongs to rx.
 const SECTION: &str = "rx";
@@ -156,17 +156,35 @@ pub fn location(
     span: Span,
     encoding: Encoding,
 ) -> proto::Location {
-    let range = range(document, span, encoding);
-    let Some(layout) = layout else { return proto::Location { uri: uri.clone(), range } };
-    let (index, range) = layout.range(range);
-    let uri = layout.documents().get(index).map_or(uri, |(uri, _)| uri).clone();
-    proto::Location { uri, range }
+    let (index, range) = place(range(document, span, encoding), layout);
+    proto::Location { uri: document_uri(index, (uri, layout)).clone(), range }
 }
 
-/// Converts the diagnostics of one document, or of a notebook with this layout, each with the URI of its document. If
-/// there are more than [`MAX_DIAGNOSTICS`], only the most severe are kept, in the order of the text, and a note reports
-/// the number of the others.
+/// Returns the cell in which a range of the text begins, and the range in that cell. Outside notebooks the index is 0.
+fn place(range: proto::Range, layout: Option<&Layout>) -> (usize, proto::Range) {
+    layout.map_or((0, range), |layout| layout.range(range))
+}
+
+/// Returns the URI of the cell with this index; outside notebooks `uri`.
+fn document_uri<'a>(index: usize, (uri, layout): (&'a Uri, Option<&'a Layout>)) -> &'a Uri {
+    layout.and_then(|layout| layout.documents().get(index)).map_or(uri, |(uri, _)| uri)
+}
+
+/// Converts diagnostics as [`placed_diagnostics`], each with the URI of its document.
 pub fn diagnostics(
+    document: &Document,
+    subject: (&Uri, Option<&Layout>),
+    found: &[Diagnostic<Span>],
+    profile: &Profile,
+) -> Vec<(Uri, proto::Diagnostic)> {
+    let placed = placed_diagnostics(document, subject, found, profile);
+    placed.into_iter().map(|(index, diagnostic)| (document_uri(index, subject).clone(), diagnostic)).collect()
+}
+
+/// Converts the diagnostics of one document, or of a notebook with this layout. If there are more than
+/// [`MAX_DIAGNOSTICS`], only the most severe are kept, in the order of the text, and a note reports the number of the
+/// others.
+pub fn placed_diagnostics(
     document: &Document,
     (uri, layout): (&Uri, Option<&Layout>),
     found: &[Diagnostic<Span>],
@@ -184,15 +202,16 @@ pub fn diagnostics(
     let mut diagnostics: Vec<_> = shown.into_iter().map(|index| writer.diagnostic(&found[index])).collect();
     if let Some(first) = left_out.iter().min() {
         let message = format!("{} more diagnostics of this file are not shown", left_out.len());
-        let proto::Location { uri, range } = writer.location(found[*first].primary);
-        diagnostics.push((uri, remark(range, proto::DiagnosticSeverity::INFORMATION, message)));
+        let (index, range) = writer.place(found[*first].primary);
+        diagnostics.push((index, remark(range, proto::DiagnosticSeverity::INFORMATION, message)));
     }
     diagnostics
 }
 
-/// Returns the diagnostics of a file that could not be checked: `message`, on its first line.
-pub fn not_checked(message: &str) -> Diagnostics {
-    vec![remark(proto::Range::default(), proto::DiagnosticSeverity::WARNING, message.to_owned())]
+/// Returns the diagnostics of a file that could not be checked: `message`, on its first line; in a notebook, on that of
+/// the first cell.
+pub fn not_checked(message: &str) -> PlacedDiagnostics {
+    vec![(0, remark(proto::Range::default(), proto::DiagnosticSeverity::WARNING, message.to_owned()))]
 }
 
 /// Returns a diagnostic about the server itself, which has no code.
@@ -289,17 +308,17 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn range(&self, span: Span) -> proto::Range {
-        self.location(span).range
+    fn place(&self, span: Span) -> (usize, proto::Range) {
+        place(range(self.document, span, self.profile.encoding), self.layout)
     }
 
     fn location(&self, span: Span) -> proto::Location {
         location(self.document, self.uri, self.layout, span, self.profile.encoding)
     }
 
-    fn diagnostic(&self, diagnostic: &Diagnostic<Span>) -> (Uri, proto::Diagnostic) {
+    fn diagnostic(&self, diagnostic: &Diagnostic<Span>) -> (usize, proto::Diagnostic) {
         let profile = self.profile;
-        let proto::Location { uri, range } = self.location(diagnostic.primary);
+        let (index, range) = self.place(diagnostic.primary);
         let diagnostic = proto::Diagnostic {
             range,
             severity: Some(severity(diagnostic.severity)),
@@ -312,9 +331,9 @@ impl Writer<'_> {
                 .then(|| self.related(diagnostic))
                 .filter(|it| !it.is_empty()),
             tags: tags(diagnostic.code, profile),
-            data: (profile.data && !diagnostic.fixes.is_empty()).then(|| self.fixes(&uri, &diagnostic.fixes)),
+            data: (profile.data && !diagnostic.fixes.is_empty()).then(|| self.fixes(index, &diagnostic.fixes)),
         };
-        (uri, diagnostic)
+        (index, diagnostic)
     }
 
     /// Returns the message, followed by labels, notes and help on separate lines.
@@ -329,7 +348,7 @@ impl Writer<'_> {
         }
         if !self.profile.related_information {
             for label in &diagnostic.labels {
-                let start = self.range(label.place).start;
+                let start = self.place(label.place).1.start;
                 line(format!("line {}: {}", start.line.saturating_add(1), label.text));
             }
         }
@@ -348,13 +367,14 @@ impl Writer<'_> {
 
     /// Returns the fixes as `data` of the diagnostic, which the client returns in its code action request. Their texts
     /// have the document's line ends.
-    fn fixes(&self, uri: &Uri, fixes: &[Fix<Span>]) -> serde_json::Value {
+    fn fixes(&self, index: usize, fixes: &[Fix<Span>]) -> serde_json::Value {
         let end = self.document.line_end();
         // The edits have no URI, so in a notebook they must be in the cell of the diagnostic.
-        let is_here = |place: Span| self.layout.is_none() || self.location(place).uri == *uri;
+        let cell_at = |offset| self.place(Span::new(offset, offset)).0;
+        let is_here = |place: Span| self.layout.is_none() || [place.start, place.end].map(cell_at) == [index, index];
         let fixes = fixes.iter().filter(|fix| fix.edits.iter().all(|(place, _)| is_here(*place))).map(|fix| {
             let edit = |(place, text): &(Span, String)| {
-                json!({"range": self.range(*place), "newText": text.replace('\n', end)})
+                json!({"range": self.place(*place).1, "newText": text.replace('\n', end)})
             };
             let edits = fix.edits.iter().map(edit);
             json!({"title": fix.title, "safe": fix.safe, "edits": edits.collect::<Vec<_>>()})

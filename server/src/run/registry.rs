@@ -30,6 +30,8 @@ pub struct Runs {
     settings: Settings,
     /// The runs that have not ended, those that wait included.
     running: Vec<Running>,
+    /// The runs among them, for lenses.
+    in_progress: Arc<[InProgress]>,
     /// The turns of runs, for each of which one child may be started.
     run_turns: Arc<Semaphore>,
     /// As `run_turns`, for children that show a stage.
@@ -39,24 +41,18 @@ pub struct Runs {
 
 struct Running {
     id: u64,
-    kind: Kind,
-    /// The document, and the function that was requested.
-    subject: InProgress,
+    /// The document; for a cell, its notebook.
+    uri: Uri,
+    /// The function that was requested; `None` if the child shows a stage.
+    run: Option<InProgress>,
     /// The token of its progress; `None` if no progress is shown.
     token: Option<ProgressToken>,
     stop: oneshot::Sender<Stop>,
 }
 
-/// The purpose of a child. A new child ends an older one of the same kind for the same document.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Run,
-    Stage,
-}
-
 /// A document at the time when a run of it starts.
 pub struct Program {
-    /// Its URI.
+    /// Its URI; for a cell, that of its notebook.
     pub uri: Uri,
     /// Its text, saved or not.
     pub text: String,
@@ -71,9 +67,9 @@ pub struct Program {
 impl Runs {
     /// Creates an empty registry. Runs are followed on `runtime`, and each ends with an [`Event::RunEnded`].
     pub fn new(runtime: Handle, client: Client, events: Sender<Event>) -> Runs {
-        let (settings, running) = (Settings::default(), Vec::new());
+        let (settings, running, in_progress) = (Settings::default(), Vec::new(), Arc::default());
         let [run_turns, stage_turns] = [(); 2].map(|()| Arc::new(Semaphore::new(MAX_CHILDREN)));
-        Runs { runtime, client, events, settings, running, run_turns, stage_turns, started: 0 }
+        Runs { runtime, client, events, settings, running, in_progress, run_turns, stage_turns, started: 0 }
     }
 
     /// Sets the settings of later runs.
@@ -84,18 +80,20 @@ impl Runs {
     /// Starts a run, or queues it if others are in progress, and ends an earlier run of the same document. `may_create`
     /// is whether the client accepts a progress that it did not request.
     pub fn start(&mut self, program: Program, order: Order, may_create: bool) {
-        let id = self.next(Kind::Run, &program.uri);
+        let id = self.next(true, &program.uri);
         let Order { function, module, token, mut reply, arguments, .. } = order;
         let asked_for = token.is_some();
         let token = token.unwrap_or_else(|| ProgressToken::String(format!("rx/run/{id}")));
-        let subject = InProgress { uri: program.uri.clone(), function: function.clone(), module: module.clone() };
+        let uri = program.uri.clone();
+        let run = InProgress { uri: uri.clone(), function: function.clone(), module: module.clone() };
         let call = self.call(program, (function, module), arguments, None);
         let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         if asked_for || may_create {
             view = view.with_progress(token.clone(), asked_for);
         }
         let (stop, stopped) = oneshot::channel();
-        self.running.push(Running { id, kind: Kind::Run, subject, token: Some(token), stop });
+        self.running.push(Running { id, uri, run: Some(run), token: Some(token), stop });
+        self.list_runs();
         let (events, turns) = (self.events.clone(), Arc::clone(&self.run_turns));
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, &turns, stopped, &mut reply).await;
@@ -124,15 +122,15 @@ impl Runs {
 
     /// Starts a child that computes a stage, and ends an earlier such child for the same document.
     pub fn show(&mut self, program: Program, subject: Subject, order: stage::Order) {
-        let stage::Order { uri, stage, mut reply, .. } = order;
-        let id = self.next(Kind::Stage, &uri);
+        let stage::Order { stage, mut reply, .. } = order;
+        let uri = program.uri.clone();
+        let id = self.next(false, &uri);
         let module = subject.module.clone().filter(|_| !subject.alone);
         let function = Some(subject.function.clone());
-        let shown = InProgress { uri, function: function.clone(), module: module.clone() };
         let call = self.call(program, (function, module), Vec::new(), Some(stage));
         let mut view = RunView::new(self.client.clone(), &call.label, self.settings.message);
         let (stop, stopped) = oneshot::channel();
-        self.running.push(Running { id, kind: Kind::Stage, subject: shown, token: None, stop });
+        self.running.push(Running { id, uri, run: None, token: None, stop });
         let (events, turns) = (self.events.clone(), Arc::clone(&self.stage_turns));
         self.runtime.spawn(async move {
             let outcome = follow(call, &mut view, &turns, stopped, &mut reply).await;
@@ -143,9 +141,9 @@ impl Runs {
         });
     }
 
-    /// Returns an id for a new child, and ends an earlier child of the same kind and document.
-    fn next(&mut self, kind: Kind, uri: &Uri) -> u64 {
-        self.stop(Stop::Replaced, |running| running.kind == kind && running.subject.uri == *uri);
+    /// Returns an id for a new child, and ends an earlier child of the same kind (a run, or a stage) and document.
+    fn next(&mut self, is_run: bool, uri: &Uri) -> u64 {
+        self.stop(Stop::Replaced, |running| running.run.is_some() == is_run && running.uri == *uri);
         self.started += 1;
         self.started
     }
@@ -189,15 +187,22 @@ impl Runs {
 
     /// Ends the run of a document, or the runs of all documents if it is `None`.
     pub fn cancel_run(&mut self, uri: Option<&Uri>) {
-        self.stop(Stop::Cancelled, |running| {
-            running.kind == Kind::Run && uri.is_none_or(|uri| running.subject.uri == *uri)
-        });
+        self.stop(Stop::Cancelled, |running| running.run.is_some() && uri.is_none_or(|uri| running.uri == *uri));
+    }
+
+    /// Ends the run of a closed document, and the child that shows a stage of it.
+    pub fn close(&mut self, uri: &Uri) {
+        self.stop(Stop::Cancelled, |running| running.uri == *uri);
     }
 
     /// Returns the runs that are in progress and were not stopped.
-    pub fn in_progress(&self) -> Vec<InProgress> {
-        let runs = self.running.iter().filter(|running| running.kind == Kind::Run);
-        runs.map(|running| running.subject.clone()).collect()
+    pub fn in_progress(&self) -> &Arc<[InProgress]> {
+        &self.in_progress
+    }
+
+    /// Updates [`Runs::in_progress`] after runs started or ended.
+    fn list_runs(&mut self) {
+        self.in_progress = self.running.iter().filter_map(|running| running.run.clone()).collect();
     }
 
     /// Ends all runs.
@@ -208,6 +213,7 @@ impl Runs {
     /// Removes a run that has ended.
     pub fn ended(&mut self, id: u64) {
         self.running.retain(|running| running.id != id);
+        self.list_runs();
     }
 
     fn stop(&mut self, why: Stop, which: impl Fn(&Running) -> bool) {
@@ -215,6 +221,7 @@ impl Runs {
             // An error means that the run has just ended by itself.
             let _ = running.stop.send(why);
         }
+        self.list_runs();
     }
 }
 

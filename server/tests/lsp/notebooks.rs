@@ -170,6 +170,74 @@ fn clients_that_pull_get_the_diagnostics_of_the_cell() {
 }
 
 #[test]
+fn client_that_pulls_is_asked_to_pull_all_cells_after_a_change() {
+    let mut client = Client::start(&["--stdio"]);
+    client.initialize(json!({
+        "textDocument": {"diagnostic": {}}, "notebookDocument": {"synchronization": {}},
+        "workspace": {"diagnostics": {"refreshSupport": true}},
+    }));
+    open(&mut client, NET_TEXT);
+    let pull = |client: &mut Client, previous: &Value| {
+        let params = json!({"textDocument": {"uri": LAST}, "previousResultId": previous});
+        client.request("textDocument/diagnostic", params).expect("a report")
+    };
+    let first = pull(&mut client, &Value::Null);
+    // A change of metadata is no change of the text.
+    let notebook = json!({"uri": NOTEBOOK, "version": 2});
+    let change = json!({"metadata": {"kernel": "python3"}, "cells": {"data": [listed(NET)]}});
+    client.notify("notebookDocument/didChange", json!({"notebookDocument": notebook, "change": change}));
+    assert_eq!(pull(&mut client, &first["resultId"])["kind"], "unchanged");
+    change_text(&mut client, 3, json!([{"text": "x = 1"}]));
+    let refresh = client.message("workspace/diagnostic/refresh");
+    client.respond(&refresh["id"], Value::Null);
+    assert_eq!(pull(&mut client, &first["resultId"])["kind"], "full");
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn unchanged_cells_are_not_published_again() {
+    let mut client = client();
+    open(&mut client, NET_TEXT);
+    client.diagnostics(NET, Some(1));
+    client.diagnostics(IMPORTS, Some(1));
+    change_text(&mut client, 2, json!([change((2, 15), (2, 16), "")]));
+    client.diagnostics(NET, Some(2));
+    assert_eq!(client.quit(), Some(0));
+    let is_again = |message: &&Value| message["params"]["uri"] == IMPORTS;
+    assert_eq!(client.unread().find(is_again), None);
+}
+
+#[test]
+fn reopened_notebook_removes_the_diagnostics_of_the_old_cells() {
+    let mut client = client();
+    open(&mut client, NET_TEXT);
+    assert_eq!(client.diagnostics(NET, Some(1)).len(), 1);
+    let notebook =
+        json!({"uri": NOTEBOOK, "notebookType": "jupyter-notebook", "version": 1, "cells": [listed(IMPORTS)]});
+    let params = json!({"notebookDocument": notebook, "cellTextDocuments": [document(IMPORTS, IMPORTS_TEXT)]});
+    client.notify("notebookDocument/didOpen", params);
+    assert_eq!(client.diagnostics(NET, None), Vec::<Value>::new());
+    assert_eq!(client.quit(), Some(0));
+}
+
+#[test]
+fn closed_notebook_stage_of_a_cell_is_stopped() {
+    let mut bench = Bench::plain("hang");
+    open(&mut bench.client, &NET_TEXT.replace("rellu", "relu"));
+    let place = json!({"line": 2, "character": 4});
+    let stage = json!({"command": "rx.stage", "arguments": [NET, place, "cpu"]});
+    let id = bench.client.ask("workspace/executeCommand", stage);
+    let mut running = bench.running();
+    bench.client.notify(
+        "notebookDocument/didClose",
+        json!({"notebookDocument": {"uri": NOTEBOOK}, "cellTextDocuments": [{"uri": NET}]}),
+    );
+    assert_eq!(bench.client.answer(id).expect("an answer")["message"], "`main` was cancelled");
+    running.is_gone();
+    assert_eq!(bench.client.quit(), Some(0));
+}
+
+#[test]
 fn run_of_a_cell_gets_the_text_of_the_notebook() {
     let mut bench = Bench::plain("run");
     open(&mut bench.client, &NET_TEXT.replace("rellu", "relu"));

@@ -98,8 +98,14 @@ fn closed_document_run_is_stopped() {
     bench.client.open(other, 1, TEXT);
     let id = bench.run(json!([other, "main"]));
     let mut running = bench.running();
+    let place = json!({"line": 16, "character": 4});
+    let stage = json!({"command": "rx.stage", "arguments": [other, place, "cpu"]});
+    let stage = bench.client.ask("workspace/executeCommand", stage);
+    let mut stage_running = bench.running();
     bench.client.close(URI);
     bench.client.close(other);
+    assert_eq!(bench.client.answer(stage).expect("an answer")["message"], "`main` was cancelled");
+    stage_running.is_gone();
     let result = bench.client.answer(id).expect("a result");
     assert_eq!((&result["cancelled"], &result["message"]), (&json!(true), &json!("`main` was cancelled")));
     running.is_gone();
