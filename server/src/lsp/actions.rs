@@ -1,6 +1,6 @@
 //! Code actions: fixes of diagnostics, and runs and rewrites of functions.
 
-use super::edits::workspace_edit;
+use super::edits::{are_allowed, workspace_edit};
 use super::{Point, Uri, from_proto, lenses, to_proto};
 use crate::documents;
 use crate::reads::Subject;
@@ -94,6 +94,7 @@ pub fn actions(
             let symbolic = rx_ide::symbolic_kernel_fixes(&subject.view, &diagnostics, range, &mut check);
             fixes.splice(0..0, symbolic);
         }
+        fixes.retain(|fix| are_allowed(subject, &fix.edits));
         fixes.sort_by_key(|fix| (!fix.preferred, fix.effect));
         found.splice(0..0, fixes.into_iter().map(|fix| quick_fix(subject, &diagnostics, fix)));
     }
@@ -134,7 +135,7 @@ fn refactorings(
     let is_wanted = |kind: RefactorKind| wanted(refactor_kind(kind));
     let check = &mut |text: &str| with_text(subject, text, checked);
     let found = rx_ide::refactorings(&subject.view, range, diagnostics, &is_wanted, check);
-    let offered = found.into_iter().map(|found| {
+    let offered = found.into_iter().filter(|found| are_allowed(subject, &found.edits)).map(|found| {
         let edit = workspace_edit(subject, found.edits);
         action(found.title, Some(refactor_kind(found.kind)), |it| it.edit = Some(edit))
     });

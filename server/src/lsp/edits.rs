@@ -36,10 +36,14 @@ pub fn workspace_edit(subject: &Subject<'_>, edits: Vec<Edit>) -> proto::Workspa
     proto::WorkspaceEdit { document_changes: Some(edits), ..Default::default() }
 }
 
-/// Returns the edits; none if the subject is a notebook whose cells do not [allow](notebook::allows) all of them.
+/// Whether the subject is no notebook, or its cells [allow](notebook::allows) all edits.
+pub fn are_allowed(subject: &Subject<'_>, edits: &[Edit]) -> bool {
+    subject.cell.is_none() || notebook::allows(&subject.view.document().text(), edits)
+}
+
+/// Returns the edits; none if they are not allowed together.
 fn allowed(subject: &Subject<'_>, edits: Vec<Edit>) -> Vec<Edit> {
-    let is_allowed = subject.cell.is_none() || notebook::allows(&subject.view.document().text(), &edits);
-    if is_allowed { edits } else { Vec::new() }
+    if are_allowed(subject, &edits) { edits } else { Vec::new() }
 }
 
 /// Groups edits by document, in the order of the first edit of each. Without edits, the subject has an empty group.
