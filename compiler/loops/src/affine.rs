@@ -26,7 +26,8 @@ pub struct Affine {
     pub base: Dim,
     /// The stride of each loop, in elements. Loops with stride 0 are left out.
     pub strides: FxHashMap<VarId, Dim>,
-    /// Indices that are not affine in the loops, each with the stride of its axis in elements.
+    /// Indices that are not affine in the loops, or that contain a bounds check or a load; each with the stride of its
+    /// axis in elements.
     opaque: Vec<(Expr, Dim)>,
 }
 
@@ -127,12 +128,12 @@ impl Affine {
         self.strides.contains_key(&var) || self.is_opaque(var)
     }
 
-    /// Whether the address is affine: no term is opaque.
+    /// Whether no index is opaque. The address is then affine in the loops.
     pub fn is_sum(&self) -> bool {
         self.opaque.is_empty()
     }
 
-    /// Returns the indices that are not affine in the loops.
+    /// Returns the opaque indices: those that are not affine in the loops, or that contain a bounds check or a load.
     pub fn opaque(&self) -> impl Iterator<Item = &Expr> {
         self.opaque.iter().map(|(index, _)| index)
     }

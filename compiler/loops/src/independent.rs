@@ -68,7 +68,8 @@ fn within(nests: &[&Nest], func: &PrimFunc) -> Scope {
     scope
 }
 
-/// Whether one index is proved to be less than the other for all values of the loops.
+/// Whether `one < other` is proved for all values of the loops, or `other < one` is. For example, `i` is less than
+/// `j + 4` if the loop `i` has 4 iterations.
 fn are_apart(scope: &mut Scope, one: &Expr, other: &Expr) -> bool {
     let distance = &scope.dim(other) - &scope.dim(one);
     let step = Dim::constant(1);

@@ -32,7 +32,8 @@ pub struct PrimFunc {
     pub buffers: Vec<Buffer>,
     /// The body.
     pub body: Stmt,
-    /// The Relax statements that the function computes: one before fusion; none for a function that has no call yet.
+    /// The Relax statements that the function computes: usually one; several after fusion, or if equal calls share the
+    /// function. Empty, for example, if no call uses it yet, or if a lowering step adds it.
     pub origins: Vec<Origin>,
 }
 

@@ -55,8 +55,9 @@ pub(super) struct Blocks<'t> {
     pub(super) written: FxHashSet<BufferId>,
     /// The loads since the last store.
     pub(super) loads: Vec<&'t Access>,
-    /// For each allocated buffer a load before any write: the first that the next store uses. A load is removed if a
-    /// later store may be executed before it.
+    /// For each allocated buffer, the first load that the value of a store uses before the buffer is written. It is
+    /// removed at a store to the buffer that may be executed before it, in an earlier iteration
+    /// ([`Unwritten::inside`]), and if it is reported as a reduction without a first value instead.
     pub(super) unwritten: FxHashMap<BufferId, Unwritten<'t>>,
 }
 

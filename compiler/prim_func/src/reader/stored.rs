@@ -93,7 +93,8 @@ fn constant_of(expr: &Expr) -> Option<Constant> {
 
 /// Whether the integer part of a number is representable in an integer dtype.
 pub(crate) fn is_in_range(number: f64, dtype: DType) -> bool {
-    // No dtype represents values from 2^100 on, and smaller ones convert to `i128` without overflow.
+    // Integer dtypes have at most 64 bits, so numbers of magnitude 2^100 or more are out of range. Smaller ones convert
+    // to `i128` without overflow. The comparison is false for NaN.
     number.abs() < (1i128 << 100) as f64 && integer_constant(number as i128, dtype).is_some()
 }
 

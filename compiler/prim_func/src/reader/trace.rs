@@ -22,9 +22,9 @@ use rx_syntax::{At, Cursor, Segment, TokenKind};
 use rx_tir::{BufferId, Expr, Iter, LoopKind, PrimFunc, VarId};
 use std::sync::Arc;
 
-/// In a trace, the limit on the number of expression nodes in a function: those of the value of a name at each of its
-/// uses, those of each load, and those of the declared regions. Real kernels have thousands. Bindings that use earlier
-/// ones repeatedly can make the number exponential.
+/// The maximum number of expression nodes in the trace of a function. It counts the nodes of each load and of the
+/// declared regions and, at each use of a name, those of the name's value. If bindings use earlier ones repeatedly, the
+/// number may be exponential. Real kernels have thousands of nodes.
 const LARGEST: usize = 1 << 19;
 
 /// A step of a function. The effect of most events ends with the [`Event::Close`] of the innermost open

@@ -14,7 +14,7 @@ pub(super) enum Need {
     Unknown,
     /// 16 bits. A variable has this need if only operators that always take 16-bit floats, such as matmuls, use it.
     Narrow,
-    /// For a variable, the width that it originally has; for the target of a cast, 32 bits.
+    /// Not narrow: a variable is needed with its original width, and a cast for this need is to `float32`.
     Wide,
     /// A tuple, with the need of each field.
     Tuple(Vec<Need>),
