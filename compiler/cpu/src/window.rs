@@ -77,7 +77,7 @@ unsafe extern "C" fn window_f32(head: *const Head) -> i64 {
 struct Tap {
     a: i64,
     b: i64,
-    /// The step that the tap adds to each condition's value.
+    /// For each condition, the difference between its value at this tap and its value at the first tap.
     conditions: Vec<i64>,
     /// The range of elements of a row, end exclusive, in which the tap satisfies the conditions that are the same in
     /// every row.

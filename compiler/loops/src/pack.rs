@@ -98,7 +98,7 @@ pub(crate) struct Packed {
     pub(crate) outer_stride: Expr,
 }
 
-/// A loop of the packing nest.
+/// A loop of the nest that packs a factor or, if there is a [`Tile`], one tile of it.
 struct PackLoop {
     /// The loop of the product that it iterates over.
     of: VarId,

@@ -214,8 +214,8 @@ fn warps(length: Option<i64>, values: i64, way: &Way) -> (Layout, Scanners) {
     (Layout::Warps { lanes }, Scanners { lanes, groups: 1, chunks, width, multiples, side: None })
 }
 
-/// Returns the threads of a row (or of a part of it) and the distribution of its elements over them, if a block scans
-/// each.
+/// Returns the threads of a block that scans one row (or one part of a row), and the distribution of the elements over
+/// these threads. `values` is the maximum number of elements that a thread has at once.
 fn block(stages: &Stages, values: i64, way: &Way) -> (Layout, Scanners) {
     let (width, multiples) = (way.width(), way.multiples.clone());
     let threads = match stages.row_length().as_int() {

@@ -173,8 +173,9 @@ for b in T.thread_binding(2, thread=\"blockIdx.x\"):
     for t in T.thread_binding(28, thread=\"threadIdx.x\"):
         out[b, t] = sh[t + 3]",
         ),
-        // The load of `c` of one iteration and the store of `a` of the next are ordered only by a barrier that the second
-        // pass over the loop adds.
+        // Barrier placement walks this loop body three times. The second walk places a barrier before the store of `b`,
+        // and none between the load of `a` for `out[0, k, t]` and the store of `a` in the next iteration. The third
+        // walk places one before the store of `a`.
         of(
             "three shared buffers of one loop",
             "x: T.Buffer((3, 64), \"float32\"), out: T.Buffer((2, 3, 64), \"float32\")",

@@ -164,7 +164,8 @@ fn expensive_values_are_computed_once() {
     assert_eq!(nests(&inline(&build(&[Exp(0), WindowedSum(2)]))), 2);
     // A sum stays a separate nest.
     assert_eq!(nests(&inline(&build(&[SumRows(0), Relu(2)]))), 2);
-    // A sum that is repeated in each column reads its operand once for each column, so the operand stays a buffer.
+    // Each column of the result computes the sums of the rows again. Inlined, the operand would be computed again with
+    // them, so it stays a buffer.
     assert_eq!(nests(&inline(&build(&[Exp(0), SumRows(2)]))), 2, "each column of the result sums again");
 }
 

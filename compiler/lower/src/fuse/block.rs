@@ -42,7 +42,8 @@ impl Block {
         self.code[at].replace(instruction)
     }
 
-    /// Records the registers that the instruction at `at` reads and writes.
+    /// Records the instruction at `at` as a reader of each register that it reads and, if it is a kernel or a view, as
+    /// the maker of each register that it writes.
     fn note(&mut self, at: usize, instruction: &Instruction) {
         let (registers, at) = (&mut self.registers, at as u32);
         instruction.operation.for_each_read(&mut |register| {

@@ -27,7 +27,8 @@ struct Defect {
     kind: String,
 }
 
-/// Returns the programs about shapes, layouts and indices.
+/// Returns the programs about convolutions and other reductions (`s0_…`), transposed convolutions and their layouts
+/// (`s1_…`), and indices (`s3_…`). Returns `None` if `RX_CASES` is not set.
 fn defects() -> Option<Vec<Defect>> {
     let Some(folder) = std::env::var_os("RX_CASES").map(|cases| PathBuf::from(cases).join("cases/defects")) else {
         println!("skipped: RX_CASES is not set");

@@ -105,7 +105,7 @@ fn members(text: &str) -> impl Iterator<Item = Name> {
     })
 }
 
-/// Removes the unused bindings of a function.
+/// Removes the unused bindings of a function, except those whose values have side effects.
 pub(crate) fn remove_unused(function: &mut RelaxFunction, effects: &Effects) {
     // One pass over the bindings in reverse order suffices: removing a binding can only make earlier ones unused.
     let mut used = Used::default();

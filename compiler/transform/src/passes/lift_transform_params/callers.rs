@@ -17,8 +17,9 @@ pub(super) struct Lifted {
     pub(super) transform: Name,
     /// The functions, with the number of their parameters that are not weights.
     pub(super) inputs: Vec<(Name, usize)>,
-    /// The function with the computations that were moved out of the functions in `inputs`. It is `transform`, or its
-    /// second step if `is_composed`.
+    /// The function with the computations that were moved out of the functions in `inputs`. Without `is_composed`, it
+    /// is `transform`. Otherwise `transform` has the body of the older function, with the body of this one appended,
+    /// and this function itself is not in the module.
     pub(super) prepares: Arc<RelaxFunction>,
     /// Whether a function that prepared the weights existed before, so that `transform` now does both steps.
     pub(super) is_composed: bool,
