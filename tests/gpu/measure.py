@@ -83,14 +83,16 @@ def events(command: list[str], seconds: float, cache: str | None = None) -> tupl
 
 
 def last(output: bytes) -> dict[str, dict]:
-    """Returns the last event of each kind, in the order of each kind's first event."""
+    """Returns the last event of each kind, in the order of each kind's first event. `kernel` has the events of all kernels
+    in the field `all`."""
     told: dict[str, dict] = {}
     for line in output.splitlines():
         try:
             event = json.loads(line)
         except ValueError:
             continue
-        told[event.get("event", "diagnostic")] = event
+        kind = event.get("event", "diagnostic")
+        told[kind] = {"all": [*told.get(kind, {}).get("all", []), event]} if kind == "kernel" else event
     return told
 
 
@@ -108,6 +110,8 @@ def measured(told: dict[str, dict]) -> dict:
     if host:
         fields["run_us"] = host[len(host) // 2] * 1e6
     fields["device_bytes"] = ran.get("device_bytes")
+    if "kernel" in told:
+        fields["kernel_us"] = {one["name"]: one["seconds"] * 1e6 for one in told["kernel"]["all"]}
     return fields
 
 
@@ -139,7 +143,7 @@ def models(rxrun: str, folder: pathlib.Path, where: pathlib.Path) -> Iterator[di
         cache = str(folder / "cache-models")
         # Many kernels are compiled, and a hundred million weights drawn; for one model, eight thousand million.
         seconds = 90 if name.endswith("_f16") else 2 * SECONDS
-        cold, error = events(command, seconds, cache)
+        cold, error = events([*command, "--profile"], seconds, cache)
         # Measure a build with a warm cache for one dtype; the others take equally long.
         is_timed = error is None and dtype == "float32"
         warm = events([*command, "--max-iterations", "1"], seconds, cache)[0] if is_timed else {}
