@@ -25,7 +25,7 @@ use rx_base::Dim;
 use rx_loops::Affine;
 use rx_loops::scope::Scope;
 use rx_tir::rewrite::substitute;
-use rx_tir::{BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
+use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 
 /// A front and the elementwise statements that are fused into its kernel.
 #[derive(Clone, Debug)]
@@ -213,6 +213,25 @@ impl Epilogue {
         for step in self.steps.iter_mut().filter(|step| step.is_stored) {
             step.at = affine(step.buffer, &step.indices);
         }
+    }
+
+    /// Estimates the instructions of a thread for one element, without those of the stores. For example, `C + bias[n]`
+    /// takes 4: the address, load and conversion of the bias, and the sum.
+    pub(crate) fn instructions(&self) -> i64 {
+        let mut count = 0;
+        for value in self.steps.iter().filter_map(|step| step.value.as_ref()) {
+            value.walk(&mut |part| {
+                count += match part {
+                    // The elements of steps are in registers.
+                    Expr::Load { buffer, .. } if self.steps.iter().any(|step| step.buffer == *buffer) => 0,
+                    Expr::Load { .. } => 3,
+                    Expr::Call { .. } | Expr::Binary { op: BinaryOp::Div, .. } => 12,
+                    Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } | Expr::Checked { .. } => 0,
+                    _ => 1,
+                };
+            });
+        }
+        count
     }
 
     /// Declares vector registers of `width` elements along the loop `last`, for the stored steps that are in chunks of

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! time = slices of tiles of a multiprocessor * multiply-adds of a slice / throughput
+//!      + elements of a multiprocessor * instructions of the epilogue / instructions per microsecond
 //!      + (stores and loads of the slices + launch of the second kernel, if there is more than one slice)
 //! ```
 //!
@@ -35,6 +36,10 @@ const SLICE_ELEMENTS: f64 = 750e3;
 /// Microseconds that the launch of the second kernel takes, which adds the slices.
 const SECOND_LAUNCH: f64 = 3.0;
 
+/// Instructions of threads that a multiprocessor executes in a microsecond: 128 per cycle at 1.755 GHz. So the batch
+/// norm and `relu` after a convolution take 1.5 microseconds for a tile of 64x128.
+const INSTRUCTIONS: f64 = 224e3;
+
 /// Warps that a multiprocessor needs to keep its four schedulers busy.
 const BUSY_WARPS: i64 = 4;
 
@@ -51,6 +56,8 @@ struct Sizes {
     n: i64,
     k: i64,
     batch: i64,
+    /// The instructions of the epilogue for one element.
+    epilogue: i64,
     /// Whether all extents are constants.
     is_known: bool,
     /// The extents of M, N and K for the schedule's note.
@@ -69,7 +76,7 @@ impl Sizes {
             axis.constant().map_or_else(|| format!("{name} symbolic"), |size| size.to_string())
         };
         let text = [text(&problem.m, "m"), text(&problem.n, "n"), text(&problem.k, "k")].join(" x ");
-        Sizes { m, n, k, batch, is_known, text }
+        Sizes { m, n, k, batch, epilogue: problem.epilogue.instructions(), is_known, text }
     }
 
     /// Returns the number of tiles that cover the result.
@@ -89,14 +96,17 @@ impl Sizes {
     /// Returns the estimated time in microseconds of a product by a tiling, in this number of split-K slices.
     /// `throughput` is the multiply-adds per microsecond of a busy multiprocessor.
     fn time(&self, tiling: &Tiling, slices: i64, units: i64, throughput: f64) -> f64 {
-        let each = groups_of(self.tiles(tiling).saturating_mul(slices), units);
+        let tiles = self.tiles(tiling).saturating_mul(slices);
+        let each = groups_of(tiles, units);
         let depth = groups_of(self.k, tiling.k * slices).saturating_mul(tiling.k).min(self.k);
         let warps = each.saturating_mul(tiling.threads() / 32).min(BUSY_WARPS);
-        let throughput = throughput * warps as f64 / BUSY_WARPS as f64;
-        let product = each as f64 * (tiling.m * tiling.n) as f64 * depth as f64 / throughput;
+        let busy = warps as f64 / BUSY_WARPS as f64;
+        let product = each as f64 * (tiling.m * tiling.n) as f64 * depth as f64 / (throughput * busy);
         let elements = self.m as f64 * self.n as f64 * self.batch as f64;
         let split = if slices > 1 { elements * slices as f64 * 2.0 / SLICE_ELEMENTS + SECOND_LAUNCH } else { 0.0 };
-        product + split
+        // The second kernel has the epilogue of split-K slices, and a thread for each element.
+        let groups = if slices > 1 { units as f64 } else { tiles.max(1) as f64 / each.max(1) as f64 };
+        product + split + elements / groups * self.epilogue as f64 / INSTRUCTIONS
     }
 }
 
@@ -162,17 +172,35 @@ pub(crate) fn choose(problem: &Problem, target: &Target) -> Result<Choice, Decli
 
 #[cfg(test)]
 mod tests {
-    use super::{Mma, Sizes, Tiling, Unit};
+    use super::{Mma, Sizes, Tiling, Unit, peak, rate};
     use crate::rules::gemm::tiles::Fragment;
 
     #[test]
     fn slices_that_divide_k_have_no_partial_tile() {
         let unit = Unit::Warps { m: 8, n: 1, kind: Fragment::Bf16, mma: Mma::WarpgroupTma };
         let tiling = Tiling { m: 128, n: 128, k: 64, stages: 6, unit };
-        let sizes = |k| Sizes { m: 128, n: 128, k, batch: 1, is_known: true, text: String::new() };
+        let sizes = |k| Sizes { m: 128, n: 128, k, batch: 1, epilogue: 0, is_known: true, text: String::new() };
         let time = |k, slices| sizes(k).time(&tiling, slices, 132, 3.0e6);
         // With four slices, K = 1024 takes as long as K = 769: each slice has four K tiles of 64 values.
         assert_eq!(time(1024, 4), time(769, 4));
         assert!(time(1025, 4) > time(1024, 4));
+    }
+
+    /// The 1 x 1 convolution of resnet50 with 196 pixels, 1024 input and 256 output channels. Small tiles distribute
+    /// its batch norm over more multiprocessors.
+    #[test]
+    fn tile_of_a_long_epilogue_is_small() {
+        let large = Unit::Warps { m: 4, n: 1, kind: Fragment::Bf16, mma: Mma::WarpgroupTma };
+        let large = Tiling { m: 64, n: 128, k: 64, stages: 4, unit: large };
+        let small = Unit::Warps { m: 2, n: 2, kind: Fragment::Bf16, mma: Mma::Warp };
+        let small = Tiling { m: 32, n: 64, k: 32, stages: 3, unit: small };
+        let is_small_faster = |epilogue| {
+            let sizes = Sizes { m: 196, n: 256, k: 1024, batch: 1, epilogue, is_known: true, text: String::new() };
+            let time = |tiling: &Tiling| sizes.time(tiling, 1, 132, peak(tiling, 16) * rate(tiling, true));
+            time(&small) < time(&large)
+        };
+        // A bias takes 4 instructions, a batch norm with `relu` 41.
+        assert!(!is_small_faster(4));
+        assert!(is_small_faster(41));
     }
 }
