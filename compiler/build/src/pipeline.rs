@@ -159,11 +159,12 @@ impl Pipeline {
     }
 
     /// Lowers a function of the module and runs the back end's steps. After lowering (`LegalizeOps`) and after each
-    /// step, the program as a module replaces the pipeline's module, unless it has errors. `each` gets the step's name
-    /// and the outcome. After an error of `each` it is not called again, and the module does not change any more.
+    /// step, the program is converted to a module, which replaces the pipeline's module if it has no errors. Then
+    /// `each` is called with the step's name and the outcome: the module before the step, or the errors of the new one.
+    /// Once `each` has returned an error, it is not called again, and the pipeline's module stays the same.
     ///
     /// # Errors
-    /// Returns the reason why the function has no program. The error of the inner result is that of `each`.
+    /// The outer error is the reason why the function cannot be lowered; the inner error is the one of `each`.
     pub fn lower<E>(
         &mut self,
         entry: Name,

@@ -1,4 +1,5 @@
-//! Measures the cost of a function's run-time checks: runs its code with and without them on the same arguments.
+//! Measures the cost of a function's index checks and assertions: runs its code with and without them on the same
+//! arguments. All other checks, for example of divisors, are in both.
 //!
 //! Code without checks is used for this purpose only, and only where it is safe: after the code with checks has run on
 //! bit-identical arguments and none of its checks failed. Both depend only on their arguments and on cleared
@@ -12,7 +13,7 @@ use rx_tir::PrimFunc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A function compiled with its checks and without.
+/// A function compiled with its index checks and assertions, and without them. Both kernels have its other checks.
 pub struct CheckCost {
     checked: Arc<CpuKernel>,
     /// Private: running it is safe under the conditions above only.

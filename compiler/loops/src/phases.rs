@@ -43,7 +43,8 @@ pub struct Phased {
     /// The condition under which an iteration is inside the result; none if the extents that are split are constant
     /// multiples of their strides.
     pub condition: Option<Expr>,
-    /// The number of phases.
+    /// The number of phases of the nest: the product of the strides along all axes. For example, a transposed
+    /// convolution with the stride 2 along two axes has 4 phases.
     pub count: i64,
 }
 

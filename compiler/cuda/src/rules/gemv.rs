@@ -296,8 +296,9 @@ impl FewRows {
         Ok(())
     }
 
-    /// Emits the epilogue of each sum: in the first warp if the sums of the warps were added, otherwise in the first
-    /// lane of each warp.
+    /// Emits the epilogue of each sum. If the partial sums of the warps were added (`by_rows`), every warp has the
+    /// totals, and the lanes of the first warp execute the epilogue. Otherwise each warp has separate sums, equal in
+    /// all of its lanes, and its first lane executes the epilogue.
     fn finish(
         &self,
         kernel: &mut Kernel<'_>,

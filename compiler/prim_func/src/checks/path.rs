@@ -330,9 +330,9 @@ impl Relevant {
         });
     }
 
-    /// Returns sample values of a long range, in ascending order, at most [`SAMPLES`]: its first two and last two
-    /// values, and those of the [`Relevant::constants`] and their neighbours that are in the range. The least constants
-    /// are preferred.
+    /// Returns at most [`SAMPLES`] sample values of a long range, in ascending order: its first two and last two
+    /// values, and each of the [`Relevant::constants`] with the integers before and after it, as far as they are in the
+    /// range. If there are too many, the values around the largest constants are left out.
     fn samples(&self, start: i64, end: i64) -> Vec<i64> {
         let mut samples = vec![start, start.saturating_add(1), end.saturating_sub(2), end.saturating_sub(1)];
         for constant in &self.constants {

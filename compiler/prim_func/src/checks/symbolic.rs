@@ -188,9 +188,10 @@ impl Corner<'_, '_> {
         }
     }
 
-    /// Sets the variable that a step binds to its value in this iteration. A relevant loop is at its first or last
-    /// value, as in the witness; any other loop is at its first. Returns `None` if the value is unknown: for example,
-    /// if the witness has a relevant loop at a value between the first and the last.
+    /// Sets the variable that a step binds to its symbolic value in this iteration. A relevant loop variable gets the
+    /// first or the last value of its loop, whichever it has in the witness. For example, if `i` is 4 in the witness
+    /// and n = 5, then `i` of `for i in range(n)` gets the value `n - 1`. Other loop variables get the first value.
+    /// Returns `None` if there is no such value: for example, if `i` is 2 in the witness.
     fn set(&self, scope: &mut Scope, step: &Step<'_>) -> Option<()> {
         match step {
             Step::Loop(it) => {

@@ -33,7 +33,9 @@ pub(super) fn read<'s>(segments: &'s [Arc<Segment>], file: &FileContext) -> Vec<
     let mut index = 0;
     for (segment_index, segment) in (0u32..).zip(segments) {
         for statement in &segment.tree().statements {
-            // An inline statement follows its header's colon, or follows its sibling after a `;`.
+            // Closes the statements that cannot contain this one. An inline statement follows a colon or a `;` on the
+            // same line, as both do in `if c: x = 1; y = 2`. It closes only the statement before the `;`: the header
+            // stays open, whatever the indentation.
             while let Some(last) = open.pop_if(|last| closes(last, statement)) {
                 close(last, &mut open, &mut top);
             }

@@ -48,7 +48,8 @@ fn in_function(function: &mut RelaxFunction) -> Result<(), PassError> {
 /// The facts that hold at the current binding.
 #[derive(Clone, Default)]
 struct Facts {
-    /// The known facts about the values of variables: elements, bounds, and terms over parameters.
+    /// The known facts about the values of variables, for example elements and bounds. Nothing is known of the
+    /// function's parameters.
     values: NameMap<Known>,
     /// The variables bound to selected columns of a table.
     picked: NameMap<Picked>,
@@ -131,7 +132,7 @@ impl Facts {
         self.values.insert(binding.variable, known);
     }
 
-    /// Returns the known facts about a value: elements, bounds, and terms over parameters.
+    /// Returns the known facts about a value, for example its elements, or bounds of them; `None` if there are none.
     fn of(&self, value: &Expr) -> Known {
         match &value.kind {
             ExprKind::Var(variable) => self.values.get(variable)?.clone(),

@@ -353,11 +353,13 @@ impl Parts {
         Ok(Parts { data: value.cast(sum), weight: None })
     }
 
-    /// Finds an axis of output channels that read the same windows: the weight uses it, the data does not, and it is
-    /// not the last axis. Gives each thread all channels of the axis, and returns its position; `None` if there is no
-    /// such axis or it has one channel. Declines if a matrix product is faster: if the number of channels of all axes
-    /// that only the weight uses, the last one included, is symbolic or more than [`MOST_CHANNELS`], or if it is more
-    /// than one and there are few outputs.
+    /// Chooses an axis of output channels of which each thread computes all, since they read the same window. An axis
+    /// of output channels is one that the weight uses and the data does not. Takes the first that is not the last axis,
+    /// and returns its position. Returns `None` if there is no such axis, or if it has at most one channel.
+    ///
+    /// Declines where a matrix product is faster. Let `count` be the product of the extents of all axes of output
+    /// channels, the last axis included. Declines if `count` is symbolic or more than [`MOST_CHANNELS`], and if it is
+    /// more than one and the result has too few elements to occupy the device.
     fn channels(&self, axes: &mut [Axis], task: &Task<'_>) -> Result<Option<usize>, Declined> {
         let Some(weight) = &self.weight else { return Ok(None) };
         let is_free = |axis: &Axis| weight.uses(axis.var) && !self.data.uses(axis.var);

@@ -8,7 +8,8 @@ use rx_ir::{BoundValue, Expr, ExprKind, RelaxFunction, VarBinding};
 
 /// The result of the analysis of a function.
 pub(super) struct Weights<'f> {
-    /// The bindings of dataflow blocks that depend on no input and can be lifted ([`Known::give`]), in order.
+    /// The bindings that are lifted, in order: those of dataflow blocks that depend on no input, can be computed at
+    /// another time ([`Known::give`]), and are allowed by the caller (`may` of [`Weights::of`]).
     pub(super) liftable: Vec<&'f VarBinding>,
     /// The weights, and the lifted variables that are computed from them. A lifted value that depends on no weight also
     /// stays in the function, which computes it itself.
