@@ -91,7 +91,8 @@ struct Access<'f> {
 struct Analyzer<'f> {
     func: &'f PrimFunc,
     pattern: OpPattern,
-    /// The block's last store.
+    /// The block's last store so far. A store at other indices than the previous one's is not recorded: it makes the
+    /// function opaque.
     store: Option<Access<'f>>,
     /// The block's loads.
     loads: Vec<Access<'f>>,

@@ -10,9 +10,9 @@ pub enum BindError {
     /// The number of shapes or of scalars differs from the number of buffer or scalar parameters.
     #[error("{passed} arguments passed, {wanted} needed")]
     ArgumentCount {
-        /// The number of buffer and scalar parameters.
+        /// The number of buffer parameters plus that of scalar parameters.
         wanted: usize,
-        /// The number of shapes and scalars.
+        /// The number of shapes plus that of scalars.
         passed: usize,
     },
     /// An argument has another rank than the parameter.

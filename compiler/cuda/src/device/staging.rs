@@ -83,9 +83,9 @@ impl Staging {
         Ok(())
     }
 
-    /// Returns a new slot, or the least recently used one if there are [`SLOTS`] already or an earlier allocation
-    /// failed. If the allocation fails in this call, returns the most recently used slot. Returns `None` if there is no
-    /// slot.
+    /// Returns the slot for the next copy. Allocates a new one if there are fewer than [`SLOTS`] and no allocation has
+    /// failed so far. Otherwise reuses the least recently used slot. If the allocation fails in this very call, reuses
+    /// the most recently used slot. Returns `None` if there is no slot to reuse.
     fn slot(&mut self, driver: &dyn Driver) -> Option<&mut Piece> {
         if self.slots.len() < SLOTS && !self.is_refused {
             match driver.pin(LEAST) {

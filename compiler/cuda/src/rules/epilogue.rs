@@ -47,8 +47,8 @@ pub(crate) struct Front {
     pub(crate) statements: usize,
     /// Intermediate buffers of these statements, which never reach memory. The rule `attention` has a separate list.
     pub(crate) within: Vec<BufferId>,
-    /// The condition under which an iteration is an element of the result; `None` if all are. The phases of a strided
-    /// transposed convolution may have more iterations than elements.
+    /// The condition under which an iteration is an element of the result; `None` if all are known to be. The phases of
+    /// a strided transposed convolution may have more iterations than elements.
     pub(crate) condition: Option<Expr>,
 }
 
@@ -339,10 +339,11 @@ impl Epilogue {
         kept.chain(self.within.iter().copied()).collect()
     }
 
-    /// Returns the buffers that the second kernel of a split reduction does not need for its statements: those that
-    /// never reach memory, and those other than the front's result that only the first `own` statements use. The second
-    /// kernel adds the partial sums of these statements and computes the epilogue. A buffer that the initial value
-    /// reads becomes a parameter at its first use.
+    /// Returns the buffers of `statements` that are not parameters of the second kernel of a split reduction. The first
+    /// kernel computes partial results of the first `own` statements. The second kernel combines these, and computes
+    /// the other statements, which are the epilogue. So it needs no buffer that never reaches memory, and none that
+    /// only the first `own` statements use, except the front's result. If the initial value of the reduction reads such
+    /// a buffer, the buffer becomes a parameter when that read is printed.
     pub(crate) fn kept_after(&self, statements: &[Stmt], own: usize) -> Vec<BufferId> {
         let mut kept = self.kept();
         let is_result = |id: BufferId| self.steps.first().is_some_and(|step| step.buffer == id);

@@ -38,7 +38,7 @@ use rx_tir::Expr;
 pub(super) const RULE: Rule =
     Rule { name: "gemv", summary: "Products with up to 8 rows or columns: warps read the matrix once.", take };
 
-/// The largest number of vectors.
+/// The largest number of vectors: of rows of A, or of columns of B.
 const MOST: i64 = 8;
 
 /// Warps per block.

@@ -228,8 +228,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a view of a region, which begins at the region's first element. Leading dims that the view lacks are
-    /// fixed there. For example, `T.match_buffer(A[i, 0:16], (16,))` drops the first dim.
+    /// Returns a view of a region, whose first element is the first one of the region. If the view has fewer dims than
+    /// the region, they correspond to the last dims of the region, and the index of each other dim is fixed at the
+    /// region's start. For example, element `[j]` of the view `T.match_buffer(A[i, 0:16], (16,))` is `A[i, j]`.
     fn match_region(&mut self, at: At<'_>, of: Rc<View>, index: &Tree, rest: &[&Argument]) -> Outcome<Value> {
         let mut mins = Vec::new();
         let items = super::expr::index_items(index);

@@ -8,7 +8,8 @@ use rx_tensor::{Scalar, Tensor};
 const WIDTH: usize = 75;
 /// The maximal number of decimals of a float in an array.
 const PRECISION: usize = 8;
-/// The largest number of elements of an array that is printed in full. Larger arrays are summarized with `...`.
+/// The largest number of elements of an array that is always printed in full. In larger arrays, `...` replaces the
+/// middle of each axis that is longer than twice [`EDGE`].
 const THRESHOLD: usize = 1000;
 /// The number of elements printed at each end of an axis of a summarized array.
 const EDGE: usize = 3;

@@ -41,7 +41,8 @@ pub(super) enum Part {
 /// A summary of a statement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
-    /// The placeholder of the first collective operation.
+    /// The variable of the placeholder of the first collective operation (a barrier or an all-reduce) in the statement;
+    /// `None` if there is none.
     together: Option<VarId>,
     /// Whether it contains a uniform store to a private buffer, which is executed once per block.
     once: bool,

@@ -51,7 +51,9 @@ impl<'p> Places<'p> {
         }
     }
 
-    /// Emits the values of the rows' loops at a row, and names the loops with them for the following text.
+    /// Declares a C variable for each row split, with the value of its loop at a row. The template word `row` names the
+    /// linear index of that row. The text that is emitted next uses these variables for the loops of the rows. For the
+    /// other loops of the batch it uses the variables that [`Places::batch`] has declared.
     pub(super) fn at_row(&self, words: &mut Template<'_, '_>, row: &'static str) -> Result<(), String> {
         let row = words.word(row);
         self.at_batch(words.kernel);
