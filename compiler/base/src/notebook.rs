@@ -53,6 +53,12 @@ pub fn split(text: &str) -> Vec<&str> {
     cells.into_iter().map(|cell| cell.strip_suffix('\n').unwrap_or(cell)).collect()
 }
 
+/// Removes the lines between cells and the masked lines from a masked text without an open string, to print it.
+pub fn without_marks(text: &str) -> String {
+    let is_mark = |line: &str| line.starts_with(SEPARATOR) || line.starts_with(MASK);
+    text.split_inclusive('\n').filter(|line| !is_mark(line.trim_start())).collect()
+}
+
 fn is_separator(line: &str) -> bool {
     line.trim_end_matches(['\n', '\r']) == SEPARATOR
 }
@@ -281,7 +287,7 @@ fn is_ipython(code: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cells, MASK, Masked, SEPARATOR, allows, join, split};
+    use super::{Cells, MASK, Masked, SEPARATOR, allows, join, split, without_marks};
     use crate::Span;
 
     /// Returns the lines of a cell that are masked.
@@ -307,6 +313,12 @@ mod tests {
         let located: Vec<_> = (0..8).map(|line| cells.locate(line)).collect();
         assert_eq!(located, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]);
         assert_eq!((cells.start(2), cells.end(0), cells.end(2)), (5, Some(2), None));
+    }
+
+    #[test]
+    fn text_without_marks_is_the_python_of_the_cells() {
+        let text = join(["%matplotlib inline\na = 1", "  !ls -l\nb = 2"]);
+        assert_eq!(without_marks(&Masked::new(&text).text), "a = 1\nb = 2\n");
     }
 
     #[test]

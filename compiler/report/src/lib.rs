@@ -11,8 +11,8 @@
 //! build script embeds in the binary.
 //!
 //! All formats look up positions in a [`Source`]: the text with its path and a table of positions that is built on
-//! first use. [`load`] reads a text, and [`Notebook`] the cells of a notebook; [`store`] writes one, completely or not
-//! at all.
+//! first use. [`load`] reads a text, and [`Notebook`] the cells of a notebook; [`Content`] is either of them. [`store`]
+//! writes a text, completely or not at all.
 //!
 //! # Invariants
 //!
@@ -22,6 +22,7 @@
 //! - Formats that are a single document (SARIF, GitLab, JUnit) are complete, whatever was found or could not be read.
 
 mod concise;
+mod content;
 mod excerpt;
 mod explain;
 mod fingerprint;
@@ -42,10 +43,11 @@ pub mod store;
 mod window;
 
 pub use concise::concise;
+pub use content::Content;
 pub use explain::{explain, page};
 pub use format::{Format, Piece, Report};
 pub use full::{FullReport, full};
-pub use json::{EditRecord, FixRecord, LabelRecord, Record, json, json_line, place};
+pub use json::{EditRecord, FixRecord, LabelRecord, Record, json, json_line};
 pub use notebook::Notebook;
 pub use plain::{colors_by_default, line_of, printable};
 pub use source::{Position, Source};

@@ -1,7 +1,7 @@
 //! Checks one file: from its text to the rendered output.
 
 use crate::args::Args;
-use crate::content::{Content, code};
+use crate::content::{code, read};
 use crate::discover::Input;
 use crate::output::{Counts, Failure};
 use crate::rewrite::{Rewriting, Rewritten, rewrite};
@@ -9,7 +9,7 @@ use crate::{panics, stats, types};
 use rx_base::{Diagnostic, Severity, Span, TvmVersion};
 use rx_db::{Document, FileId, FileKind, Project, Workspace};
 use rx_report::load::Place;
-use rx_report::{Format, Piece, Source};
+use rx_report::{Content, Format, Piece, Source};
 use rx_settings::Choice;
 use rx_syntax::document::ItemKind;
 use std::path::Path;
@@ -88,7 +88,7 @@ pub fn check(input: &Input, options: &Options) -> Outcome {
 }
 
 fn checked(input: &Input, options: &Options) -> Outcome {
-    let mut content = match Content::read(input) {
+    let mut content = match read(input) {
         Ok(content) => content,
         Err(error) => return Outcome::Failed(Failure::new(input.shown.as_ref(), &error)),
     };

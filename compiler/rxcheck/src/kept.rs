@@ -1,13 +1,14 @@
 //! The state of a file that `--watch` keeps between two checks.
 
 use crate::check::{Options, Outcome, Text, check, configure, report, workspace};
-use crate::content::{Content, code};
+use crate::content::{code, read};
 use crate::discover::Input;
 use crate::output::Failure;
 use crate::panics;
 use crate::rewrite::Rewritten;
 use rx_base::fix::difference;
 use rx_db::{FileId, Workspace};
+use rx_report::Content;
 use rx_report::load::{Place, load};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -60,7 +61,7 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
 pub fn again(input: &Input, options: &Options, slot: &mut Option<Kept>) -> Outcome {
     let Place::File(path) = &input.place else { return check(input, options) };
     let fresh = Kept::new(path);
-    let content = match Content::read(input) {
+    let content = match read(input) {
         Ok(content) => content,
         Err(error) => {
             *slot = Some(fresh);

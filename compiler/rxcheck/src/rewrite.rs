@@ -2,14 +2,14 @@
 //! diff.
 
 use crate::args::{Args, Which};
-use crate::content::{Content, code};
+use crate::content::code;
 use crate::discover::Input;
 use crate::output::Failure;
 use rx_base::fix::{self, Fixed, TakenBack};
 use rx_base::{Diagnostic, Severity, Span};
 use rx_db::{Annotate, Workspace};
 use rx_report::load::Place;
-use rx_report::store;
+use rx_report::{Content, store};
 use similar::TextDiff;
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -5,7 +5,7 @@ mod show;
 
 use crate::args::Args;
 use crate::check::Options;
-use crate::content::Content;
+use crate::content::read;
 use crate::discover::{Found, Input, discover};
 use crate::output::{Failure, Status, print};
 use crate::{panics, pool};
@@ -49,7 +49,7 @@ fn run(args: &Args, inputs: &[Input]) -> Status {
     let mut found = false;
     let mut number = 0;
     for input in inputs {
-        let content = match Content::read(input) {
+        let content = match read(input) {
             Ok(content) => content,
             Err(error) => {
                 status = status.max(Failure::new(input.shown.as_ref(), &error).say());

@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::check::{Options, workspace};
-use crate::content::Content;
+use crate::content::read;
 use crate::discover::{Input, discover};
 use crate::output::{Failure, Status, print};
 use crate::{panics, pool};
@@ -108,7 +108,7 @@ pub fn why(args: &Args, position: &Position) -> Status {
 }
 
 fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Failure> {
-    let content = Content::read(input).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
+    let content = read(input).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
     let (workspace, file) = workspace(&content.text, input, &Options::new(args));
     let place = shown(input, position);
     let all = Asked::Everything;

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "rxopt", version)]
 pub struct Args {
-    /// The program; a file whose name ends in `.py` is parsed as Python, and `-` is standard input.
+    /// The program; a file whose name ends in `.py` is parsed as Python, one in `.ipynb` as a Jupyter notebook, and `-` is standard
+    /// input.
     #[arg(required_unless_present = "list_passes", value_name = "FILE")]
     pub file: Option<String>,
     /// The module to run the passes on, by the name of its class. `NAME#2` is the second class of that name; `-` is the functions

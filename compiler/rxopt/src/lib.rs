@@ -10,6 +10,7 @@ use args::Args;
 use clap::Parser;
 use pipeline::{Failure, Pipeline, Ran};
 use rx_driver::program::{GivenConstants, give_constants};
+use rx_settings::files::is_notebook;
 use rx_tensor::{npz, safetensors};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,10 @@ fn run(args: &Args) -> u8 {
 
 /// Runs the passes and returns the text to print.
 fn transformed(args: &Args) -> Result<String, Failure> {
+    if let Some(output) = args.output.as_deref().filter(|output| is_notebook(output)) {
+        let message = format!("{}: rxopt writes no notebooks; name a file of Relax text", output.display());
+        return Err(Failure::usage(&message));
+    }
     let named = args.pipeline.iter().map(|name| rx_transform::pipeline::steps(name));
     let steps = named.chain(args.passes.iter().map(|passes| rx_transform::pass::parse(passes)));
     let steps: Vec<_> = steps.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::usage(&error.0))?;

@@ -7,9 +7,10 @@ use rx_db::{FileKind, Projects};
 use rx_driver::modules::choose;
 use rx_driver::program::GivenConstants;
 use rx_driver::values::{File, Verdict, compare_functions};
-use rx_report::Source;
-use rx_report::load::{Loaded, Place, load};
+use rx_report::load::{Place, load};
+use rx_report::{Content, Source};
 use rx_settings::Finder;
+use rx_settings::files::is_notebook;
 use rx_syntax::Document;
 use rx_syntax::dialect::Dialect;
 use rx_transform::Bound;
@@ -74,15 +75,16 @@ impl Pipeline {
         let path = Path::new(name);
         let kind = FileKind::of_path(path);
         let unreadable = |error: &dyn std::fmt::Display| Failure::usage(&format!("{name}: {error}"));
-        let Loaded { text, mistake } = load(&place).map_err(|error| unreadable(&error))?;
+        let content = load(&place).and_then(|loaded| Content::new(loaded, is_notebook(path)));
+        let content = content.map_err(|error| unreadable(&error))?;
         let project = Projects::new(Finder::nearest())
             .of_file(path)
             .map_err(|unread| Failure::usage(&format!("{}: {}", unread.path.display(), unread.error)))?;
         let operators = project.operators.clone();
-        let (workspace, id) = opened(&text, kind, operators.clone());
-        let errors = mistake.map_or_else(|| errors(&workspace, id), |mistake| vec![mistake]);
+        let (workspace, id) = opened(&content.code(), kind, operators.clone());
+        let errors = content.mistake.as_ref().map_or_else(|| errors(&workspace, id), |mistake| vec![mistake.clone()]);
         if !errors.is_empty() {
-            return Err(Failure::program(drawn(name, &text, &errors)));
+            return Err(Failure::program(drawn(&content.source(name, &content.text), &errors)));
         }
         let dialect = Dialect::to_print(workspace.document(id));
         let module = choose(&workspace, id, module, None).map_err(|why| unreadable(&why))?;
@@ -164,7 +166,7 @@ fn unapplied(pass: &str, why: Unapplied) -> Failure {
     match why {
         Unapplied::Refused(error) => Failure::program(format!("rxopt: {error}")),
         Unapplied::Broken(text, errors) => {
-            let errors = drawn(&format!("after {pass}"), &text, &errors);
+            let errors = drawn(&Source::new(&format!("after {pass}"), &text), &errors);
             Failure::program(format!("{errors}rxopt: {pass} made a module with errors\n"))
         }
     }
@@ -204,10 +206,11 @@ fn signature_changed(pass: &str, function: Name, before: Stage<'_>, after: Stage
     let note = |message: String, span| vec![Diagnostic::new(Code::SignatureChanged, span, message)];
     if let Some(span) = found(after.file) {
         let message = format!("{pass} changes the signature of `{function}`");
-        return drawn(&format!("after {pass}"), after.text, &note(message, span));
+        return drawn(&Source::new(&format!("after {pass}"), after.text), &note(message, span));
     }
     let span = found(before.file).unwrap_or_default();
-    drawn(&format!("before {pass}"), before.text, &note(format!("{pass} removes `{function}`"), span))
+    let removed = note(format!("{pass} removes `{function}`"), span);
+    drawn(&Source::new(&format!("before {pass}"), before.text), &removed)
 }
 
 /// Formats the result of comparing a function's values. For example:
@@ -227,8 +230,7 @@ fn said(pass: &str, (function, verdict): (Name, Verdict)) -> Result<String, Fail
     }
 }
 
-fn drawn(name: &str, text: &str, errors: &[Diagnostic<Span>]) -> String {
-    let source = Source::new(name, text);
+fn drawn(source: &Source<'_>, errors: &[Diagnostic<Span>]) -> String {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    errors.iter().map(|error| rx_report::full(&source, error, color) + "\n").collect()
+    errors.iter().map(|error| rx_report::full(source, error, color) + "\n").collect()
 }

@@ -27,7 +27,8 @@ Exit status:
 #[derive(Parser, Debug)]
 #[command(name = "rxrun", version, after_help = AFTER)]
 pub struct Args {
-    /// The program: Relax text, or `-` for standard input.
+    /// The program: Relax text, a Python file (`.py`) or a Jupyter notebook (`.ipynb`), or `-` for standard input, which is not read as
+    /// a notebook.
     pub file: PathBuf,
 
     /// The module to run or print, by the name of its class. `NAME#2` is the second class of that name; `-` is the functions outside

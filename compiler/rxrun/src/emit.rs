@@ -13,10 +13,13 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
 use rx_base::name::name;
+use rx_base::notebook::without_marks;
 use rx_build::listing::{self, Group, Listing, comment};
 use rx_db::{Document, FileKind, FunctionKind};
 use rx_lower::Program;
+use rx_settings::files::is_notebook;
 use rx_syntax::dialect::Dialect;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Prints a stage.
@@ -72,13 +75,16 @@ fn known_entry(session: &Session, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Prints the module as Relax text; in a file of several modules, only the chosen one.
+/// Prints the module as Relax text; in a file of several modules or a notebook, only the chosen one.
 fn relax(session: &Session) -> String {
     let document = session.workspace.document(session.file);
-    if session.workspace.modules(session.file).len() <= 1 {
+    let is_notebook = is_notebook(Path::new(&session.name));
+    if !is_notebook && session.workspace.modules(session.file).len() <= 1 {
         return rx_syntax::format::format(document, Dialect::Tvm027);
     }
-    let alone = Document::new(&session.workspace.alone(session.module), FileKind::Rx);
+    let alone = session.workspace.alone(session.module);
+    let alone = if is_notebook { without_marks(&alone) } else { alone };
+    let alone = Document::new(&alone, FileKind::Rx);
     rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027)
 }
 

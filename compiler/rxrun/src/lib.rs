@@ -3,7 +3,7 @@
 //! The modules, in the order of a run: `session` loads and checks the program; `arrays`, `arguments`, `inputs`, `dims`
 //! and `constants` read the inputs or draw them at random; `weights` prepares weights; `execute` lowers, builds and
 //! runs the program; `progress`, `profile` and `values` observe the run; `emit` prints a stage instead of running;
-//! `report` prints the results. The crate implements no rule of the language.
+//! `report` prints the results, with positions of `place`. The crate implements no rule of the language.
 
 mod args;
 mod arguments;
@@ -17,6 +17,7 @@ mod emit;
 mod execute;
 mod failure;
 mod inputs;
+mod place;
 mod profile;
 mod progress;
 mod report;

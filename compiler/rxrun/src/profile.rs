@@ -1,13 +1,14 @@
 //! `--profile` and `--trace`: time, arithmetic operations and bytes of each kernel of a run.
 
 use crate::failure::Failure;
+use crate::place::Place;
 use crate::report::{Report, shown};
 use crate::session::Session;
 use crate::table::{Align, Table};
 use rx_base::Name;
 use rx_ir::Origin;
 use rx_lower::{KernelId, Program};
-use rx_report::{Source, place};
+use rx_report::Source;
 use rx_runtime::{KernelRun, Observer, Output};
 use rx_tir::{Count, bind_symbols, count};
 use serde_json::{Value, json};
@@ -68,8 +69,7 @@ impl Profile {
 
     /// Prints the kernels that ran, the longest total time first.
     pub fn tell(&self, session: &Session, report: &mut Report) {
-        let text = session.workspace.document(session.file).text();
-        let source = Source::new(&session.name, &text);
+        let source = session.source();
         let total: Duration = self.kernels.iter().map(|sum| sum.time).sum();
         let ran = self.kernels.iter().zip(&self.program.kernels).filter(|(sum, _)| sum.calls > 0);
         let mut ran: Vec<_> = ran.collect();
@@ -88,7 +88,7 @@ impl Profile {
         for (Sum { calls, time, work }, kernel) in ran {
             let places = places(session, &source, &kernel.origins);
             let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
-            let lines: Vec<String> = places.iter().map(|[line, ..]| line.to_string()).collect();
+            let lines: Vec<String> = places.iter().map(|place| place.line()).collect();
             let name = kernel.name.as_str();
             table.row([
                 name.to_owned(),
@@ -99,7 +99,7 @@ impl Profile {
                 rate(work.bytes, *time),
                 lines.join(", "),
             ]);
-            let places: Vec<Value> = places.into_iter().map(place_fields).collect();
+            let places: Vec<Value> = places.into_iter().map(Place::fields).collect();
             events.push(json!({
                 "name": name,
                 "calls": calls,
@@ -118,17 +118,16 @@ impl Profile {
     /// # Errors
     /// If the file cannot be written.
     pub fn write_trace(&self, path: &Path, session: &Session, report: &mut Report) -> Result<(), Failure> {
-        let text = session.workspace.document(session.file).text();
-        let source = Source::new(&session.name, &text);
+        let source = session.source();
         let calls = self.calls.as_deref().unwrap_or_default();
-        let places: Vec<Vec<[u32; 4]>> =
+        let places: Vec<Vec<Place>> =
             self.program.kernels.iter().map(|kernel| places(session, &source, &kernel.origins)).collect();
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
         let mut events = vec![json!({ "name": "process_name", "ph": "M", "pid": 1, "args": { "name": session.name } })];
         for Call { kernel, start, time, work } in calls {
             let at = kernel.0 as usize;
             let (Some(kernel), Some(places)) = (self.program.kernels.get(at), places.get(at)) else { continue };
-            let lines: Vec<u32> = places.iter().map(|[line, ..]| *line).collect();
+            let lines: Vec<Value> = places.iter().map(|place| place.line_value()).collect();
             let args = json!({ "lines": lines, "operations": work.operations, "bytes": work.bytes });
             events.push(json!({
                 "name": kernel.name.as_str(), "cat": "kernel", "ph": "X", "pid": 1, "tid": 1,
@@ -187,15 +186,10 @@ fn rate(amount: u64, time: Duration) -> String {
     if rate >= 100.0 { format!("{rate:.0}") } else { format!("{rate:.1}") }
 }
 
-/// Returns the source positions of statements in the order of the text: line and column of the start, then of the end.
-fn places(session: &Session, source: &Source<'_>, origins: &[Origin]) -> Vec<[u32; 4]> {
+/// Returns the source positions of statements in the order of the text.
+fn places(session: &Session, source: &Source<'_>, origins: &[Origin]) -> Vec<Place> {
     let mut spans: Vec<_> = origins.iter().filter_map(|origin| session.span(*origin)).collect();
     spans.sort_unstable();
     spans.dedup();
-    spans.into_iter().map(|span| place(source, span)).collect()
-}
-
-/// Returns a source position as fields of a JSON event.
-pub fn place_fields([line, column, end_line, end_column]: [u32; 4]) -> Value {
-    json!({ "line": line, "column": column, "end_line": end_line, "end_column": end_column })
+    spans.into_iter().map(|span| Place::of(source, span)).collect()
 }

@@ -3,17 +3,19 @@
 
 use crate::args::{Args, Emit, Format};
 use crate::failure::{Failure, Missing};
+use crate::place::Place;
 use crate::table::Table;
 use clap::ValueEnum;
 use rx_base::{Code, Diagnostic, Span, counted};
 use rx_build::listing::Part;
 use rx_build::passes::Stage;
-use rx_report::Source;
+use rx_report::{Content, Source};
 use rx_tensor::Progress;
 use serde_json::json;
 use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long something must take before its progress is shown.
@@ -27,8 +29,8 @@ pub struct Report {
     format: Format,
     color: bool,
     terminal: bool,
-    /// The program's name and text once it is loaded, for errors with a position.
-    program: Option<(String, String)>,
+    /// The program's name and content once it is loaded, for errors with a position.
+    program: Option<(String, Arc<Content>)>,
     /// Whether the terminal's last line shows progress. It is shared with the closure that prints the program's output.
     progress_shown: Rc<Cell<bool>>,
     /// The first error while writing to standard output, if there was one. A pipe closed by its reader is not an error.
@@ -103,9 +105,9 @@ impl Report {
         }
     }
 
-    /// Sets the program's name and text, in which errors are shown.
-    pub fn about(&mut self, name: &str, text: &str) {
-        self.program = Some((name.to_owned(), text.to_owned()));
+    /// Sets the program's name and content, in which errors are shown.
+    pub fn about(&mut self, name: &str, content: Arc<Content>) {
+        self.program = Some((name.to_owned(), content));
     }
 
     /// Reports a diagnostic of the program.
@@ -202,10 +204,10 @@ impl Report {
         }
         let (message, span) = failure.reason();
         let program = self.program.clone();
-        let source = program.as_ref().map(|(name, text)| Source::new(name, text));
+        let source = program.as_ref().map(|(name, content)| content.source(name, &content.text));
         let mut fields = json!({ "what": activity.name(), "message": message });
         let place = insert_place(&mut fields, span, source.as_ref());
-        let place = place.map(|(file, line, column)| format!("{file}:{line}:{column}: ")).unwrap_or_default();
+        let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
         self.event("remark", &format!("rxrun: {}: {place}{message}", activity.missing()), fields);
     }
 
@@ -233,14 +235,8 @@ impl Report {
 
     /// Prints the text of a stage; as JSON, with the source positions of its parts.
     pub fn emitted(&mut self, stage: Emit, text: &str, parts: &[Part], stages: &[Stage]) {
-        let source = self.program.as_ref().map(|(name, text)| Source::new(name, text));
-        let place = |span: &Span| {
-            let source = source.as_ref()?;
-            let (start, end) = (source.position(span.start as usize), source.position(span.end as usize));
-            Some(json!({
-                "line": start.line, "column": start.column, "end_line": end.line, "end_column": end.column,
-            }))
-        };
+        let source = self.program.as_ref().map(|(name, content)| content.source(name, &content.text));
+        let place = |span: &Span| Some(Place::of(source.as_ref()?, *span).fields());
         let part = |part: &Part| {
             json!({
                 "name": part.name,
@@ -350,7 +346,7 @@ impl Report {
             self.line("");
         }
         let program = self.program.take();
-        let source = program.as_ref().map(|(name, text)| Source::new(name, text));
+        let source = program.as_ref().map(|(name, content)| content.source(name, &content.text));
         match (failure, &source) {
             (Failure::Reported(_), _) => {}
             (Failure::Program(diagnostics), Some(source)) => {
@@ -422,18 +418,18 @@ fn clear(progress_shown: &Cell<bool>) {
     }
 }
 
-/// Adds file, line and column of `span` to `fields`, if known; returns them.
-fn insert_place(
-    fields: &mut serde_json::Value,
-    span: Option<Span>,
-    source: Option<&Source<'_>>,
-) -> Option<(String, u32, u32)> {
+/// Adds file, line and column of `span` to `fields`, if known, and the cell in a notebook. Returns them as text:
+/// `net.rx:7:5`.
+fn insert_place(fields: &mut serde_json::Value, span: Option<Span>, source: Option<&Source<'_>>) -> Option<String> {
     let (span, source, object) = (span?, source?, fields.as_object_mut()?);
     let position = source.position(span.start as usize);
     object.insert("file".to_owned(), source.name().into());
     object.insert("line".to_owned(), position.line.into());
     object.insert("column".to_owned(), position.column.into());
-    Some((source.name().to_owned(), position.line, position.column))
+    if let Some(cell) = position.cell {
+        object.insert("cell".to_owned(), cell.into());
+    }
+    Some(format!("{}:{position}", source.name()))
 }
 
 /// Returns the usual words for an error of the file system.

@@ -10,8 +10,9 @@ use rx_driver::modules::{Unchosen, choose};
 use rx_driver::program::GivenConstants;
 use rx_ir::{Function, Origin};
 use rx_lower::Program;
-use rx_report::Source;
-use rx_report::load::{Loaded, Place, load};
+use rx_report::load::{Place, load};
+use rx_report::{Content, Source};
+use rx_settings::files::is_notebook;
 use rx_settings::{Choice, Finder, Severities, Unreadable};
 use rx_syntax::document::FunctionKind;
 use std::path::Path;
@@ -21,6 +22,7 @@ use std::time::Instant;
 /// A program that was loaded and has no errors.
 pub struct Session {
     pub name: String,
+    content: Arc<Content>,
     pub workspace: Workspace,
     pub file: FileId,
     /// The module to run or show.
@@ -42,21 +44,25 @@ impl Session {
             false => (args.file.to_string_lossy().into_owned(), Place::File(args.file.clone())),
         };
         let start = Instant::now();
-        let Loaded { text, mistake } =
-            load(&place).map_err(|error| Failure::usage(format!("{name}: {}", crate::report::io_message(&error))))?;
         let path = Path::new(&name);
+        // The language server passes the masked text of a notebook's cells, under the notebook's name.
+        let has_cells = is_notebook(path) && !standard_input;
+        let content = load(&place).and_then(|loaded| Content::new(loaded, has_cells));
+        let content =
+            content.map_err(|error| Failure::usage(format!("{name}: {}", crate::report::io_message(&error))))?;
         let project = project(path, args, report)?;
         let mut workspace = Workspace::new();
-        let file = workspace.add(&text, FileKind::of_path(path));
+        let file = workspace.add(&content.code(), FileKind::of_path(path));
         workspace.set_operators(file, project.operators.clone());
         let severities = project.file.settings.severities(path, &Choice::default());
-        let diagnostics = match mistake {
-            Some(mistake) => vec![mistake],
+        let diagnostics = match &content.mistake {
+            Some(mistake) => vec![mistake.clone()],
             None => found(&workspace, file, &severities),
         };
         let checked = start.elapsed();
-        report.about(&name, &text);
-        let source = Source::new(&name, &text);
+        let content = Arc::new(content);
+        report.about(&name, content.clone());
+        let source = content.source(&name, &content.text);
         let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
         for diagnostic in diagnostics.iter().filter(|diagnostic| diagnostic.severity <= Severity::Warning) {
             report.diagnostic(&source, diagnostic);
@@ -70,7 +76,12 @@ impl Session {
         let constants = crate::constants::given(args, report)?;
         let module = choose(&workspace, file, args.module.as_deref(), args.entry.as_deref());
         let module = module.map_err(|why| Failure::Module(format!("{name}: {why}"), labels(&why)))?;
-        Ok(Session { workspace, file, module, operators: project.operators.clone(), choices, constants, name })
+        Ok(Session { workspace, file, module, operators: project.operators.clone(), choices, constants, name, content })
+    }
+
+    /// The text with its name, for positions.
+    pub fn source(&self) -> Source<'_> {
+        self.content.source(&self.name, &self.content.text)
     }
 
     /// The functions of the module, in order.

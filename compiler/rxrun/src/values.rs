@@ -1,12 +1,12 @@
 //! `--values`: prints the values that variables were bound to during a run.
 
 use crate::describe::{Described, dims};
+use crate::place::Place;
 use crate::report::{Report, shown};
 use crate::session::Session;
 use crate::table::{Align, Table};
 use rx_base::{Name, Span};
 use rx_ir::Origin;
-use rx_report::{Source, place};
 use rx_runtime::{KernelRun, Observer, Output};
 use rx_tensor::Scalar;
 use serde_json::{Value, json};
@@ -40,8 +40,7 @@ enum Content {
 impl Values {
     /// Prints the bindings, in the order of the text.
     pub fn tell(&self, session: &Session, report: &mut Report) {
-        let text = session.workspace.document(session.file).text();
-        let source = Source::new(&session.name, &text);
+        let source = session.source();
         let mut bindings: Vec<(Option<Span>, Origin, Name, &Vec<Part>)> = Vec::with_capacity(self.bindings.len());
         for ((origin, variable), parts) in &self.bindings {
             bindings.push((session.binding_span(*origin, *variable), *origin, *variable, parts));
@@ -62,7 +61,7 @@ impl Values {
         let mut events = Vec::new();
         let mut timed = None;
         for (span, origin, variable, parts) in bindings {
-            let place = span.map(|span| place(&source, span));
+            let place = span.map(|span| Place::of(&source, span));
             for part in parts {
                 // The time belongs to the statement: print it once, with the first value that the statement binds.
                 let time = if timed == Some(origin) { None } else { self.times.get(&origin).copied() };
@@ -76,8 +75,8 @@ impl Values {
     }
 }
 
-fn row(place: Option<[u32; 4]>, name: &str, content: &Content, time: Option<Duration>) -> [String; 9] {
-    let line = place.map(|[line, ..]| line.to_string()).unwrap_or_default();
+fn row(place: Option<Place>, name: &str, content: &Content, time: Option<Duration>) -> [String; 9] {
+    let line = place.map(Place::line).unwrap_or_default();
     let time = time.map(shown).unwrap_or_default();
     let empty = String::new;
     match content {
@@ -92,7 +91,7 @@ fn row(place: Option<[u32; 4]>, name: &str, content: &Content, time: Option<Dura
     }
 }
 
-fn event(place: Option<[u32; 4]>, name: &str, function: Name, content: &Content, time: Option<Duration>) -> Value {
+fn event(place: Option<Place>, name: &str, function: Name, content: &Content, time: Option<Duration>) -> Value {
     let (mut fields, text) = match content {
         Content::Tensor(tensor) => (tensor.fields(name), None),
         Content::Text(text) => {
@@ -105,7 +104,7 @@ fn event(place: Option<[u32; 4]>, name: &str, function: Name, content: &Content,
         object.insert("text".to_owned(), text.into());
         object.insert("seconds".to_owned(), time.map(|time| time.as_secs_f64()).into());
         object.insert("function".to_owned(), function.as_str().into());
-        if let Some(Value::Object(place)) = place.map(crate::profile::place_fields) {
+        if let Some(Value::Object(place)) = place.map(Place::fields) {
             object.extend(place);
         }
     }

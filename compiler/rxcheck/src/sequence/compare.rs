@@ -1,11 +1,10 @@
 //! A checked phase, and the comparison of two phases.
 
 use crate::check::{Options, reported, workspace};
-use crate::content::Content;
 use crate::discover::Input;
 use rx_base::{Code, Diagnostic, Severity, Span};
 use rx_db::{Document, FileId, FileKind, OUTSIDE, Workspace};
-use rx_report::Source;
+use rx_report::{Content, Source};
 use rx_syntax::Segment;
 use rx_syntax::document::ItemKind;
 use std::cmp::Ordering;

@@ -474,3 +474,56 @@ fn target_leads_to_the_kernels_of_a_device_step_by_step() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(err(&output), "rxopt: `other`: the module has no Relax function `other`\n");
 }
+
+/// A notebook whose third cell is a program.
+fn notebook(program: &str) -> String {
+    // In ASCII, Rust's escapes of quotes and line ends are those of JSON.
+    let cell =
+        |kind: &str, source: &str| format!(r#"{{"cell_type": "{kind}", "metadata": {{}}, "source": {source:?}}}"#);
+    let cells = [
+        cell("markdown", "def main(:"),
+        cell("code", "%matplotlib inline\nfrom tvm.script import ir as I, relax as R"),
+        cell("code", program),
+        cell("code", "Module.show()"),
+    ];
+    format!(r#"{{"cells": [{}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}"#, cells.join(", "))
+}
+
+#[test]
+fn notebook_is_transformed_as_its_code_and_never_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = PROGRAM.replace("(n,)", "(4,)");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path.to_string_lossy().into_owned()
+    };
+    let json = notebook(&program);
+    let file = write("net.ipynb", &json);
+    let python = write("net.py", &format!("from tvm.script import ir as I, relax as R\n\n{program}"));
+    let passes = ["--pass", "EliminateCommonSubexpr,DeadCodeElimination"];
+    let output = rxopt("", &[&[file.as_str()], &passes[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("R.add(a, a)"), "{}", out(&output));
+    assert_eq!(out(&output), out(&rxopt("", &[&[python.as_str()], &passes[..]].concat())));
+    let refused = rxopt("", &[&[file.as_str(), "-o", &file], &passes[..]].concat());
+    assert_eq!((refused.status.code(), out(&refused).as_str()), (Some(2), ""));
+    assert!(err(&refused).contains("net.ipynb: rxopt writes no notebooks"), "{}", err(&refused));
+    assert_eq!(std::fs::read_to_string(&file).ok(), Some(json));
+}
+
+#[test]
+fn error_in_a_notebook_names_cell_and_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("net.ipynb");
+    let program = PROGRAM.replace("(n,)", "(4,)").replace("R.exp(x)", "R.exp(y)");
+    std::fs::write(&path, notebook(&program)).expect("written");
+    let output = rxopt("", &[&path.to_string_lossy(), "--pass", "DeadCodeElimination"]);
+    assert_eq!((output.status.code(), out(&output).as_str()), (Some(1), ""));
+    let said = err(&output);
+    assert!(said.contains("RX0201") && said.contains("net.ipynb:cell 3, line 10, column "), "{said}");
+    std::fs::write(&path, "{}").expect("written");
+    let output = rxopt("", &[&path.to_string_lossy(), "--pass", "DeadCodeElimination"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("net.ipynb: requires a notebook with `cells` of format 4"), "{}", err(&output));
+}

@@ -6,6 +6,7 @@ mod inputs;
 mod kernels;
 mod macros;
 mod modules;
+mod notebook;
 mod observe;
 mod owner;
 mod pages;
