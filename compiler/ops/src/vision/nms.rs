@@ -53,7 +53,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         BOXES,
         Param::tensor("valid_count", "The number of valid boxes: (batch,), int32."),
         Param::tensor("indices", "The places of boxes in the original data: (batch, anchors), int32."),
-        Param::int("max_output_size", -1, "The most boxes kept; -1 for no limit."),
+        Param::int("max_output_size", -1, "The most boxes kept; no limit if it is not positive."),
         Param::float(
             "iou_threshold",
             0.5,

@@ -44,14 +44,17 @@ fn tensor_of(dtype: DType, shape: &[usize], values: impl IntoIterator<Item = f64
 }
 
 /// Returns the intersection over union (IoU) of two boxes, each given by two opposite corners `(x0, y0, x1, y1)` in any
-/// order. Returns 0 if the union is empty.
-fn overlap(a: &[f64], b: &[f64]) -> f64 {
+/// order. Returns 0 if the union is empty. Each step is rounded to the boxes' dtype, as in TVM's kernels. So an IoU that
+/// equals the threshold in that dtype suppresses a box.
+fn overlap(a: &[f64], b: &[f64], dtype: DType) -> f64 {
+    let round = |value| rx_tensor::round(value, dtype);
+    let area = |width: f64, height: f64| round(round(width) * round(height));
     let (&[a0, a1, a2, a3], &[b0, b1, b2, b3]) = (a, b) else { return 0.0 };
     let ((al, ar), (at, ab)) = ((a0.min(a2), a0.max(a2)), (a1.min(a3), a1.max(a3)));
     let ((bl, br), (bt, bb)) = ((b0.min(b2), b0.max(b2)), (b1.min(b3), b1.max(b3)));
-    let shared = (ar.min(br) - al.max(bl)).max(0.0) * (ab.min(bb) - at.max(bt)).max(0.0);
-    let union = (ar - al) * (ab - at) + (br - bl) * (bb - bt) - shared;
-    if union <= 0.0 { 0.0 } else { shared / union }
+    let shared = area((ar.min(br) - al.max(bl)).max(0.0), (ab.min(bb) - at.max(bt)).max(0.0));
+    let union = round(round(area(ar - al, ab - at) + area(br - bl, bb - bt)) - shared);
+    if union <= 0.0 { 0.0 } else { round(shared / union) }
 }
 
 /// Compares scores in descending order. Used with stable sorts, so equal scores keep their order.
@@ -79,12 +82,12 @@ fn column_of(column: i64, width: usize) -> Result<usize, String> {
 }
 
 /// Computes `vision.get_valid_counts(data, score_threshold, id_index, score_index)`. A box is valid if its score is
-/// above the threshold and its class id, if there is one, is not negative. Returns the number of valid boxes per batch,
+/// above the threshold, rounded to the boxes' dtype, and its class id, if there is one, is not negative. Returns the number of valid boxes per batch,
 /// the valid boxes moved to the start of the batch, and their original row indices; the last two are padded with −1.
 pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> {
     let data = arguments.tensor(0)?;
     let rows = Rows::of(data)?;
-    let threshold = arguments.float(1).unwrap_or_default();
+    let threshold = rx_tensor::round(arguments.float(1).unwrap_or_default(), data.dtype());
     let class = class_column(arguments, 2, rows.width)?;
     let score = column(arguments, 3, rows.width, 1)?;
     let mut counts = Vec::with_capacity(rows.batch);
@@ -113,8 +116,9 @@ pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> 
 
 /// The attributes of `vision.non_max_suppression`.
 struct Suppression {
-    /// The maximum number of selected boxes per batch. Greedy NMS has no limit if it is not positive, soft NMS if it is
-    /// negative.
+    /// The dtype of the boxes. The thresholds are rounded to it.
+    dtype: DType,
+    /// The maximum number of selected boxes per batch; there is no limit if it is not positive.
     max_output: i64,
     iou: f64,
     /// Whether boxes of different classes suppress each other.
@@ -135,17 +139,19 @@ struct Candidate {
 }
 
 impl Suppression {
-    fn of(arguments: &Arguments, width: usize) -> Result<Suppression, String> {
+    fn of(arguments: &Arguments, width: usize, dtype: DType) -> Result<Suppression, String> {
         let sigma = arguments.float(12).unwrap_or_default();
+        let threshold = if sigma > 0.0 { arguments.float(13).unwrap_or_default() } else { 0.0 };
         Ok(Suppression {
+            dtype,
             max_output: arguments.int(3).unwrap_or(-1),
-            iou: arguments.float(4).unwrap_or(0.5),
+            iou: rx_tensor::round(arguments.float(4).unwrap_or(0.5), dtype),
             force: arguments.flag(5),
             coordinates: column(arguments, 7, width, 4)?,
             score: column(arguments, 8, width, 1)?,
             class: class_column(arguments, 9, width)?,
             sigma,
-            threshold: if sigma > 0.0 { arguments.float(13).unwrap_or_default() } else { 0.0 },
+            threshold: rx_tensor::round(threshold, dtype),
         })
     }
 
@@ -153,11 +159,16 @@ impl Suppression {
         candidate.row.get(self.score).copied().unwrap_or(-1.0)
     }
 
+    /// Whether `kept` boxes are as many as may be selected.
+    fn is_full(&self, kept: usize) -> bool {
+        self.max_output > 0 && kept as i64 >= self.max_output
+    }
+
     /// Returns the IoU of two boxes, or `None` if they cannot suppress each other because their classes differ.
     fn met(&self, kept: &Candidate, other: &Candidate) -> Option<f64> {
         let same = self.class.is_none_or(|class| kept.row.get(class) == other.row.get(class));
         let corners = |of: &Candidate| of.row.get(self.coordinates..self.coordinates + 4).unwrap_or_default().to_vec();
-        (self.force || same).then(|| overlap(&corners(kept), &corners(other)))
+        (self.force || same).then(|| overlap(&corners(kept), &corners(other), self.dtype))
     }
 
     /// Runs greedy NMS on candidates in descending order of score. A box that is suppressed, whose score is at most the
@@ -167,7 +178,7 @@ impl Suppression {
         for at in 0..candidates.len() {
             let (before, rest) = candidates.split_at_mut(at + 1);
             let Some(this) = before.last_mut() else { continue };
-            if self.score(this) <= self.threshold || (self.max_output > 0 && kept >= self.max_output) {
+            if self.score(this) <= self.threshold || self.is_full(kept) {
                 this.row.fill(-1.0);
                 this.place = None;
                 continue;
@@ -187,9 +198,9 @@ impl Suppression {
     /// IoU with it is at least `iou`, and reduces the scores of those that overlap it less. These are suppressed, too,
     /// if their scores fall to the threshold or below. Boxes of other classes do not change, unless
     /// [`Suppression::force`]. Moves the selected boxes to the front and returns their number.
-    fn soft(&self, candidates: &mut [Candidate], dtype: DType) -> usize {
+    fn soft(&self, candidates: &mut [Candidate]) -> usize {
         let mut kept = 0;
-        while kept < candidates.len() && (self.max_output < 0 || (kept as i64) < self.max_output) {
+        while kept < candidates.len() && !self.is_full(kept) {
             let mut best: Option<(usize, f64)> = None;
             for (at, candidate) in candidates.iter().enumerate().skip(kept) {
                 let score = self.score(candidate);
@@ -208,7 +219,7 @@ impl Suppression {
                 }
                 let Some(overlap) = self.met(this, other) else { continue };
                 let left = score * (-0.5 / self.sigma * overlap * overlap).exp();
-                let left = rx_tensor::round(left, dtype);
+                let left = rx_tensor::round(left, self.dtype);
                 if overlap < self.iou {
                     // INVARIANT: `column` checked that the score's column is within a row.
                     other.row[self.score] = left;
@@ -232,7 +243,7 @@ pub(super) fn non_max_suppression(arguments: &Arguments) -> Result<Output, Strin
     if valid.len() != rows.batch || indices.len() != rows.batch * rows.rows {
         return Err("`valid_count` or `indices` does not fit the boxes".to_owned());
     }
-    let suppression = Suppression::of(arguments, rows.width)?;
+    let suppression = Suppression::of(arguments, rows.width, data.dtype())?;
     let (top, return_indices, to_front) = (arguments.int(6).unwrap_or(-1), arguments.flag(10), arguments.flag(11));
     let soft = suppression.sigma > 0.0;
     let mut boxes = vec![-1.0; rows.values.len()];
@@ -248,7 +259,7 @@ pub(super) fn non_max_suppression(arguments: &Arguments) -> Result<Output, Strin
         let mut candidates: Vec<Candidate> = (0..considered).map(candidate).collect();
         candidates.sort_by(|a, b| by_score(suppression.score(a), suppression.score(b)));
         if soft {
-            let kept = suppression.soft(&mut candidates, data.dtype());
+            let kept = suppression.soft(&mut candidates);
             candidates.truncate(kept);
         } else {
             suppression.greedy(&mut candidates);
@@ -283,6 +294,7 @@ type Kept = (usize, usize, f64);
 /// score_threshold, output_format)`: greedy NMS for each class separately. Outputs are padded with 0 after the selected
 /// boxes.
 pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Output, String> {
+    let dtype = arguments.tensor(0)?.dtype();
     let (boxes, scores) = (Rows::of(arguments.tensor(0)?)?, Rows::of(arguments.tensor(1)?)?);
     let (batches, classes, count) = (scores.batch, scores.rows, scores.width);
     if boxes.batch != batches || boxes.rows != count || boxes.width != 4 {
@@ -299,7 +311,7 @@ pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Out
             order.sort_by(|a, b| by_score(row[*a], row[*b]));
             let mut of_class: Vec<usize> = Vec::new();
             for at in order {
-                let free = |other: &usize| overlap(boxes.row(batch, *other), boxes.row(batch, at)) < iou;
+                let free = |other: &usize| overlap(boxes.row(batch, *other), boxes.row(batch, at), dtype) < iou;
                 if of_class.len() < most && of_class.iter().all(free) {
                     of_class.push(at);
                 }

@@ -3,7 +3,7 @@
 use crate::common::Text;
 use rx_base::DType;
 use rx_tensor::{Scalar, Tensor};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 macro_rules! families {
@@ -93,4 +93,62 @@ fn check(case: &Value) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Returns a call of `vision.non_max_suppression` on two boxes of one class, whose IoU is 1/3.
+fn suppression(attributes: &[(&str, Value)], results: &Value) -> Value {
+    let mut args = json!({
+        "data": {
+            "tensor": [1, 2, 6],
+            "dtype": "float32",
+            "data": [0.0, 0.9, 0.0, 0.0, 2.0, 1.0, 0.0, 0.8, 1.0, 0.0, 3.0, 1.0],
+        },
+        "valid_count": { "tensor": [1], "dtype": "int32", "data": [2] },
+        "indices": { "tensor": [1, 2], "dtype": "int32", "data": [0, 1] },
+    });
+    for (name, value) in attributes {
+        args[*name] = json!({ "attr": value });
+    }
+    json!({ "operator": "vision.non_max_suppression", "args": args, "symbols": {}, "results": results })
+}
+
+#[test]
+fn box_whose_iou_equals_the_threshold_in_its_dtype_is_suppressed() {
+    // As float64, the threshold is above 1/3; as float32, both are equal.
+    let places = json!({ "shape": [1, 2], "dtype": "int32", "data": [0, -1] });
+    let count = json!({ "shape": [1, 1], "dtype": "int32", "data": [1] });
+    let case = suppression(&[("iou_threshold", json!(0.333_333_34))], &json!([places, count]));
+    assert_eq!(check(&case), Ok(()));
+}
+
+#[test]
+fn max_output_size_of_0_is_no_limit() {
+    let places = json!({ "shape": [1, 2], "dtype": "int32", "data": [0, 1] });
+    let count = json!({ "shape": [1, 1], "dtype": "int32", "data": [2] });
+    let hard = suppression(&[("max_output_size", json!(0))], &json!([places, count]));
+    assert_eq!(check(&hard), Ok(()));
+    // The second score is 0.8 * exp(-1/9).
+    let boxes = json!({
+        "shape": [1, 2, 6],
+        "dtype": "float32",
+        "data": [0.0, 0.9, 0.0, 0.0, 2.0, 1.0, 0.0, 0.715_871_4, 1.0, 0.0, 3.0, 1.0],
+    });
+    let soft = [("max_output_size", json!(0)), ("soft_nms_sigma", json!(0.5))];
+    assert_eq!(check(&suppression(&soft, &json!([boxes, places, count]))), Ok(()));
+}
+
+#[test]
+fn box_whose_score_equals_the_threshold_in_its_dtype_is_not_valid() {
+    let row = json!({ "tensor": [1, 1, 6], "dtype": "float32", "data": [0.0, 0.3, 0.0, 0.0, 1.0, 1.0] });
+    let case = json!({
+        "operator": "vision.get_valid_counts",
+        "args": { "data": row, "score_threshold": { "attr": 0.3 } },
+        "symbols": {},
+        "results": [
+            { "shape": [1], "dtype": "int32", "data": [0] },
+            { "shape": [1, 1, 6], "dtype": "float32", "data": [-1.0, -1.0, -1.0, -1.0, -1.0, -1.0] },
+            { "shape": [1, 1], "dtype": "int32", "data": [-1] },
+        ],
+    });
+    assert_eq!(check(&case), Ok(()));
 }
