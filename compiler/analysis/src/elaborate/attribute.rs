@@ -179,7 +179,7 @@ fn fits(kind: AttrKind, attr: &Attr) -> bool {
         AttrKind::Str | AttrKind::Choice(_) | AttrKind::DType | AttrKind::Layout => matches!(attr, Attr::Str(_)),
         AttrKind::Ints => is_constant() || each(AttrKind::Int),
         AttrKind::IntList => each(AttrKind::Int),
-        AttrKind::Floats => matches!(attr, Attr::Int(_) | Attr::Float(_)) || each(AttrKind::Float),
+        AttrKind::Floats => is_constant() || matches!(attr, Attr::Float(_)) || each(AttrKind::Float),
         AttrKind::Strs => each(AttrKind::Str),
         AttrKind::VDevice => matches!(attr, Attr::Str(_)),
         AttrKind::Dict => matches!(attr, Attr::Dict(_)),

@@ -14,6 +14,7 @@ use crate::compute::{Lowering, Operand, Unsupported};
 use crate::layout::{Layout, layout_attr};
 use crate::tensor::compute::{either, greater};
 use rx_base::{DType, Dim};
+use rx_ir::Attr;
 use rx_tir::{CompareOp, Expr, Intrinsic, IterKind, KernelBuilder};
 
 /// A tolerance that keeps a coordinate on its pixel when only rounding moves it below.
@@ -70,12 +71,16 @@ pub(super) fn resize(lowering: &mut Lowering<'_>, letters: &'static str) -> Resu
 impl Resize<'_> {
     fn axes(&self, lowering: &mut Lowering<'_>) -> Result<Vec<Axis>, Unsupported> {
         let rank = self.letters.len() - 2;
-        let region = match lowering.call.attr("roi") {
-            None => vec![0.0; 2 * rank],
-            Some(_) => lowering.call.floats("roi").ok_or_else(|| Unsupported::because("`roi` is not known"))?,
+        let call = lowering.call;
+        let region = match call.attr("roi") {
+            None => Some(vec![0.0; 2 * rank]),
+            Some(Attr::List(_)) => call.floats("roi"),
+            // TVM repeats a number that is not in a list.
+            Some(_) => call.float("roi").map(|number| vec![number; 2 * rank]),
         };
+        let region = region.ok_or_else(|| Unsupported::because("`roi` is not known"))?;
         if self.mode == "tf_crop_and_resize" && region.len() < 2 * rank {
-            return Err(Unsupported::because(format!("`roi` needs {} numbers", 2 * rank)));
+            return Err(Unsupported(format!("`roi` requires {} numbers; found {}", 2 * rank, region.len())));
         }
         let bound = |at: usize| region.get(at).copied().unwrap_or(0.0);
         let spatial = |dims: &[Dim]| self.layout.plain(dims, &self.letters[2..]);
