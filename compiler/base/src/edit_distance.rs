@@ -7,14 +7,15 @@ use strsim::osa_distance;
 /// The distance is Damerau–Levenshtein (optimal string alignment) over characters. Of equally near candidates, the
 /// first is returned.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (wrong.len() / 3).max(1);
+    let length = wrong.chars().count();
+    let limit = (length / 3).max(1);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
-        if candidate.len().abs_diff(wrong.len()) > limit || candidate == wrong {
+        if candidate.chars().count().abs_diff(length) > limit || candidate == wrong {
             continue;
         }
         let distance = osa_distance(wrong, candidate);
-        if distance <= limit && distance < wrong.len() && best.is_none_or(|(known, _)| distance < known) {
+        if distance <= limit && distance < length && best.is_none_or(|(known, _)| distance < known) {
             best = Some((distance, candidate));
         }
     }
@@ -30,5 +31,15 @@ mod tests {
         assert_eq!(nearest("rellu", ["gelu", "relu", "selu"]), Some("relu"));
         assert_eq!(nearest("axes", ["axis", "keepdims"]), Some("axis"));
         assert_eq!(nearest("foo", ["matmul", "permute_dims"]), None);
+    }
+
+    #[test]
+    fn lengths_of_non_ascii_names_count_characters() {
+        // One of three characters differs: within the limit of 1.
+        assert_eq!(nearest("ééé", ["éé"]), Some("éé"));
+        // Two of five characters differ. Nine bytes would allow three.
+        assert_eq!(nearest("ééééa", ["éééxy"]), None);
+        // The only character differs, so nothing is alike.
+        assert_eq!(nearest("é", ["a"]), None);
     }
 }

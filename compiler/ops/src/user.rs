@@ -259,7 +259,7 @@ fn operator_doc(declaration: &Declaration) -> String {
 }
 
 /// Returns the documentation of a parameter: its `doc` text, then its declared type or, for a choice, the allowed
-/// strings.
+/// strings. Any other attribute without a `doc` text has the same documentation as such an operator.
 fn doc_of(param: &DeclaredParam) -> String {
     let declared = match &param.takes {
         Takes::Operand { text, .. } => format!("`{text}`"),
@@ -271,7 +271,7 @@ fn doc_of(param: &DeclaredParam) -> String {
     };
     let parts = [param.doc.trim().trim_end_matches('.'), &declared];
     let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    format!("{}.", said.join("; "))
+    if said.is_empty() { "Declared in rx.toml.".to_owned() } else { said.join("; ") + "." }
 }
 
 fn attr_kind(kind: &DeclaredAttr) -> AttrKind {

@@ -17,22 +17,33 @@ where = \"m % 2 == 0\"
 result = 'x'
 ";
 
-#[test]
-fn hover_of_a_project_operator_shows_its_declaration() {
+/// Returns the hover of `my.halve` as `rx.toml` declares it.
+fn hover_of_declared(rx_toml: &str) -> String {
     let text = "@R.function
 def main(x: R.Tensor((\"n\", 6), \"float32\")):
     y = R.my.hal$0ve(x, axis=1)
     return y
 ";
     let mut fixture = Fixture::new(text);
-    let (settings, mistakes) = rx_settings::read(HALVE, Path::new("/"));
+    let (settings, mistakes) = rx_settings::read(rx_toml, Path::new("/"));
     assert_eq!(mistakes, []);
     let (operators, mistakes) = declared_operators(&settings.ops);
     assert_eq!(mistakes, []);
     fixture.workspace.set_operators(fixture.file, Arc::new(operators));
+    hover(&fixture)
+}
+
+#[test]
+fn hover_of_a_project_operator_shows_its_declaration() {
     let wanted = "```python\nR.my.halve(x, axis=0)\n```\nKeeps every other column. Gives `x`, where `m % 2 == 0`.\n\
                   - `x` (operand): `R.Tensor((\"n\", \"m\"), dtype=\"d\")`.\n- `axis` (attribute): Which.\n";
-    assert_eq!(hover(&fixture), wanted);
+    assert_eq!(hover_of_declared(HALVE), wanted);
+}
+
+#[test]
+fn hover_of_an_attribute_without_doc_says_where_it_is_declared() {
+    let text = hover_of_declared(&HALVE.replace(", doc = \"Which\"", ""));
+    assert!(text.ends_with("- `axis` (attribute): Declared in rx.toml.\n"), "{text}");
 }
 
 fn of(body: &str) -> String {
