@@ -1,6 +1,6 @@
-//! `--types`: prints the type of every parameter, binding and return.
+//! `--types`: prints the type of every parameter, named binding and return.
 
-use rx_db::TypeRow;
+use rx_db::{RowKind, TypeRow};
 use rx_report::{Format, Source, printable};
 use serde::Serialize;
 
@@ -19,9 +19,11 @@ struct Row<'a> {
     column: u32,
 }
 
-/// Returns the rows of one file, each with its line end.
+/// Returns the rows of one file, each with its line end. Bare statements and bindings to `_` are left out: both discard
+/// their value. A parameter `_` is listed, since callers pass it by position.
 pub fn rows(source: &Source<'_>, types: &[TypeRow], format: Format) -> Vec<String> {
-    types.iter().map(|row| if format == Format::Json { object(source, row) } else { line(source, row) }).collect()
+    let listed = types.iter().filter(|row| row.kind != RowKind::Binding || row.name != "_");
+    listed.map(|row| if format == Format::Json { object(source, row) } else { line(source, row) }).collect()
 }
 
 fn object(source: &Source<'_>, row: &TypeRow) -> String {

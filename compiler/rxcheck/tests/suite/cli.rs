@@ -131,6 +131,22 @@ fn types_are_listed_instead_of_diagnostics() {
 }
 
 #[test]
+fn types_of_discarded_values_are_not_listed() {
+    let text = "@R.function(pure=False)
+def main(_: R.Tensor((4,), dtype=\"float32\"), x: R.Tensor((4,), dtype=\"float32\")):
+    R.print(x, format=\"{}\")
+    _ = R.nn.relu(x)
+    y = R.nn.relu(x)
+    return y
+";
+    let folder = folder(&[("a.rx", text)]);
+    let objects = objects(&rxcheck(&folder, &["--types", "--format", "json", "a.rx"]));
+    let listed: Vec<(&str, &str)> =
+        objects.iter().map(|row| (row["kind"].as_str().unwrap_or(""), row["name"].as_str().unwrap_or(""))).collect();
+    assert_eq!(listed, [("param", "_"), ("param", "x"), ("binding", "y"), ("return", "return")]);
+}
+
+#[test]
 fn standard_input_is_checked_under_a_name() {
     let output = with_stdin(&["--format", "concise", "-"], bad().as_bytes());
     assert!(stdout(&output).starts_with("<stdin>:6:"), "{}", stdout(&output));
