@@ -32,8 +32,12 @@ pub fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
         BinaryOp::BitAnd => opaque("T.bitwise_and"),
         BinaryOp::BitOr => opaque("T.bitwise_or"),
         BinaryOp::BitXor => opaque("T.bitwise_xor"),
-        BinaryOp::Pow => match b.as_constant() {
-            Some(exponent @ 0..=16) => (0..exponent).fold(Dim::constant(1), |power, _| &power * a),
+        BinaryOp::Pow => match (a.as_constant(), b.as_constant()) {
+            (Some(base), Some(exponent)) => {
+                let power = u32::try_from(exponent).ok().and_then(|exponent| base.checked_pow(exponent));
+                power.map_or_else(|| opaque("T.pow"), Dim::constant)
+            }
+            (None, Some(exponent @ 0..=16)) => (0..exponent).fold(Dim::constant(1), |power, _| &power * a),
             _ => opaque("T.pow"),
         },
         BinaryOp::MatMul => Dim::ERROR,
@@ -113,6 +117,16 @@ pub fn logic(op: BoolOp, operands: Vec<Dim>) -> Dim {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn power_of_constants_is_constant() {
+        let power = |a, b| binary(BinaryOp::Pow, &Dim::constant(a), &Dim::constant(b));
+        assert_eq!(power(2, 20), Dim::constant(1 << 20));
+        assert_eq!(power(3, 2), Dim::constant(9));
+        assert_eq!(power(2, 64).as_constant(), None);
+        let n = Dim::symbol(name("n"));
+        assert_eq!(binary(BinaryOp::Pow, &n, &Dim::constant(2)), &n * &n);
+    }
 
     #[test]
     fn the_same_expression_is_the_same_dim_however_written() {
