@@ -54,6 +54,10 @@ pub fn relax_function(
         reader.first_statement = reader.first_statement.saturating_add(statements);
     });
     let blocks = reader.frames.pop().unwrap_or_default().finish();
+    let mut body = Sequence { blocks, result: result.unwrap_or_else(unit) };
+    if !reader.unread.is_empty() {
+        discard(&mut body, &reader.unread);
+    }
     RelaxFunction {
         name: function,
         private: signature.private,
@@ -61,7 +65,24 @@ pub fn relax_function(
         attributes,
         params,
         ret: outside(signature.ret.as_ref().or(check.returned.as_ref()), &signature.params),
-        body: Sequence { blocks, result: result.unwrap_or_else(unit) },
+        body,
+    }
+}
+
+/// Renames the variables that are bound to `_` and never read to `_`, also in branches and nested functions.
+fn discard(sequence: &mut Sequence, unread: &NameSet) {
+    for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
+        if unread.contains(&binding.variable) {
+            binding.variable = name("_");
+        }
+        match &mut binding.value {
+            BoundValue::Expr(_) => {}
+            BoundValue::If(branches) => {
+                discard(&mut branches.then, unread);
+                discard(&mut branches.otherwise, unread);
+            }
+            BoundValue::Function(function) => discard(&mut Arc::make_mut(function).body, unread),
+        }
     }
 }
 
@@ -131,6 +152,8 @@ struct Reader {
     origin: Origin,
     /// The names that are in use.
     used: NameSet,
+    /// The new names of the bindings to `_` that nothing has read.
+    unread: NameSet,
     /// The new names of the variables in the text, innermost scope last.
     scopes: Vec<NameMap<Name>>,
     /// The open sequences, innermost last; the first is the function's body.
@@ -145,6 +168,7 @@ impl Reader {
             first_statement: 0,
             origin: Origin { item, statement: 0 },
             used: NameSet::default(),
+            unread: NameSet::default(),
             scopes: vec![NameMap::default()],
             frames: vec![Frame::default()],
         }
@@ -160,6 +184,32 @@ impl Reader {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(written, own);
         }
+        own
+    }
+
+    /// Defines the name of a binding to `_`, a bare statement or an `if` without a value. Passes take `_` for a value
+    /// that nothing reads, and several bindings may have this name. But a text may read `_`, so a value gets a unique
+    /// name, which [`discard`] replaces by `_` if nothing reads it. Scalars keep `_`, since dims may name them.
+    fn define_discarded(&mut self, written: Name, ty: &StructInfo) -> Name {
+        if *ty == StructInfo::void() {
+            return written;
+        }
+        if let StructInfo::Prim(_) = ty {
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.insert(written, written);
+            }
+            return written;
+        }
+        self.used.insert(written);
+        let own = self.define(written);
+        self.unread.insert(own);
+        own
+    }
+
+    /// Returns the new name of a variable that is read.
+    fn read(&mut self, written: Name) -> Name {
+        let own = self.renamed(written).unwrap_or(written);
+        self.unread.remove(&own);
         own
     }
 
@@ -202,6 +252,7 @@ impl Reader {
                 && let Some(binding) = block.bindings.get(at)
             {
                 block.outputs.insert(binding.variable);
+                self.unread.remove(&binding.variable);
             }
         }
     }
@@ -223,8 +274,7 @@ impl Reader {
 
     /// Adds a binding of a variable of the text.
     fn bind(&mut self, variable: Name, ty: &StructInfo, value: BoundValue, dataflow: Option<u32>) {
-        // Several bindings may be named `_`, since it cannot be used.
-        let own = if variable.as_str() == "_" { variable } else { self.define(variable) };
+        let own = if variable.as_str() == "_" { self.define_discarded(variable, ty) } else { self.define(variable) };
         let ty = self.ty(ty);
         self.add(VarBinding { origin: self.origin, variable: own, ty, value }, variable, dataflow);
     }
@@ -291,7 +341,7 @@ impl Reader {
             ExprKind::MatchCast(inner) => ExprKind::MatchCast(Box::new(self.operand(inner, dataflow))),
             ExprKind::TupleGet(inner, at) => ExprKind::TupleGet(Box::new(self.operand(inner, dataflow)), *at),
             ExprKind::Tuple(items) => ExprKind::Tuple(items.iter().map(|item| self.operand(item, dataflow)).collect()),
-            ExprKind::Var(variable) => ExprKind::Var(self.renamed(*variable).unwrap_or(*variable)),
+            ExprKind::Var(variable) => ExprKind::Var(self.read(*variable)),
             // A condition over dims also keeps its source text.
             ExprKind::Prim(PrimValue::Int(_)) if is_condition(&expr.ty) => ExprKind::Written(self.written(expr.span)),
             ExprKind::Prim(PrimValue::Opaque) | ExprKind::Error => ExprKind::Written(self.written(expr.span)),
@@ -381,7 +431,10 @@ impl Reader {
                 self.scopes.pop();
                 let frame = self.frames.pop().unwrap_or_default();
                 let last = frame.blocks.last().and_then(|block| block.bindings.last());
-                let result = last.filter(|_| variable.is_some()).map(|last| Expr::var(last.variable, last.ty.clone()));
+                let result = last.filter(|_| variable.is_some()).map(|last| {
+                    self.unread.remove(&last.variable);
+                    Expr::var(last.variable, last.ty.clone())
+                });
                 Sequence { result: result.unwrap_or_else(unit), blocks: frame.finish() }
             }
         };

@@ -55,6 +55,28 @@ def main(x: R.Tensor(dtype=\"float32\", ndim=2)) -> R.Tensor(dtype=\"float32\", 
     assert!(text.contains("z: R.Tensor((k_1, 3), dtype=\"float32\") = cls.helper(y)"), "{text}");
 }
 
+#[test]
+fn binding_to_an_underscore_that_is_read_gets_a_name() {
+    let text = printed(
+        "",
+        &module(
+            "\
+@R.function
+def main(x: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):
+    _ = R.add(x, x)
+    y = R.multiply(_, x)
+    _ = R.exp(y)
+    return y
+",
+        ),
+    );
+    let binds = |variable: &str, value: &str| {
+        text.lines().any(|line| line.trim_start().starts_with(&format!("{variable}: ")) && line.ends_with(value))
+    };
+    assert!(binds("__1", " = R.add(x, x)") && binds("y", " = R.multiply(__1, x)"), "{text}");
+    assert!(binds("_", " = R.exp(y)"), "{text}");
+}
+
 const NESTED: &str = "\
 @R.function
 def main(x: R.Tensor((2,), dtype=\"float32\"), y: R.Tensor((2,), dtype=\"float32\")) -> R.Tensor((2,), dtype=\"float32\"):
