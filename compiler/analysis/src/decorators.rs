@@ -83,7 +83,7 @@ fn is_of_relax(cursor: Cursor<'_>, params: &[Parameter], ret: Option<&Expr>, fil
 
 /// Reports that a function has no decorator, so that its kind is unknown.
 pub(crate) fn undecorated<P: Clone>(cursor: Cursor<'_>, name: TokenRange, at: impl Fn(Span) -> P) -> Diagnostic<P> {
-    let message = format!("`{}` has no decorator: what kind of function it is is not said", cursor.source(name));
+    let message = format!("`{}` has no decorator: its kind is unknown", cursor.source(name));
     Diagnostic::new(Code::UnsupportedConstruct, at(cursor.span(name)), message)
         .with_help("write `@R.function` or `@T.prim_func` above it")
 }

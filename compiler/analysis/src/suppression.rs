@@ -198,8 +198,8 @@ fn named(
 /// Reports a code that cannot be suppressed.
 fn fixed(place: Span, code: Code) -> Diagnostic<Span> {
     let why = match code.number() {
-        0..100 => "what is said of comments is not suppressed by comments",
-        _ => "what cannot be read cannot be suppressed",
+        0..100 => "diagnostics of comments and of `rx.toml` cannot be suppressed by comments",
+        _ => "unreadable text is always an error",
     };
     Diagnostic::new(Code::MalformedSuppression, place, format!("{code} ({}): {why}", code.slug()))
 }

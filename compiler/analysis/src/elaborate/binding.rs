@@ -168,11 +168,11 @@ impl<'a> Elaborator<'a> {
         let bounds = self.check.bounds.clone();
         let reconciled = reconcile(declared, &cast.ty, &bounds);
         if reconciled.open && reconciled.clash.is_none() {
-            let message = format!("the annotation {declared} is not what the match_cast checks, {}", cast.ty);
+            let message = format!("the annotation is {declared}, but the match_cast checks {}", cast.ty);
             self.check.report(
                 mistake(Code::AnnotationShapeMismatch, place, message)
                     .with_label(Place::Here(cast.span), format!("this is {}", cast.ty))
-                    .with_help("write what is known into the match_cast, and the same type as annotation"),
+                    .with_help("write the more precise type in the match_cast, and the same type as annotation"),
             );
         }
     }

@@ -100,7 +100,7 @@ impl<'a> Elaborator<'a> {
 
     fn no_branch_in_dataflow(&mut self, span: Span) {
         if self.check.state.dataflow.is_some() {
-            let message = "an `if` cannot stand in a dataflow block";
+            let message = "an `if` is not allowed in a dataflow block";
             let report = mistake(Code::MisplacedStatement, Span::new(span.start, span.start + 2), message);
             self.check.report(report.with_help("end the dataflow block before it: dedent the `if`"));
         }

@@ -196,12 +196,9 @@ impl Checker<'_> {
     /// Reports a call with side effects in a dataflow block or a pure function; `fix` replaces it by a pure call.
     pub(super) fn impure_call(&mut self, subject: &str, span: Span, fix: Option<Fix<Place>>) {
         if self.state.dataflow.is_some() {
-            let mut diagnostic = mistake(
-                Code::ImpureInDataflow,
-                span,
-                format!("`{subject}` has effects and stands in a dataflow block"),
-            )
-            .with_help("move the call out of the `with R.dataflow()` block");
+            let mut diagnostic =
+                mistake(Code::ImpureInDataflow, span, format!("`{subject}` has effects and is in a dataflow block"))
+                    .with_help("move the call out of the `with R.dataflow()` block");
             diagnostic.fixes.extend(fix);
             self.report(diagnostic);
         } else if self.function_context().is_some_and(|context| context.pure) {

@@ -427,7 +427,7 @@ impl Elaborator<'_> {
         }
         let message = format!("the type has more than {MAX_PARTS} parts or nests deeper than {MAX_DEPTH}");
         let report = mistake(Code::NestingTooDeep, span, message);
-        self.check.report(report.with_note("what depends on it is not checked"));
+        self.check.report(report.with_note("values that depend on it are not checked"));
         StructInfo::Error
     }
 }

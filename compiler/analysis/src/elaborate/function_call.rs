@@ -266,7 +266,7 @@ impl Checker<'_> {
         let message = format!("{} of {} does not fit: {subject}", numbered(at, arg), target.subject);
         let mut diagnostic = mistake(Code::CallArgMismatch, arg.span, message)
             .with_primary_label(arg.ty.to_string())
-            .with_help("say what it is before the call: `R.match_cast(…)`");
+            .with_help("state its type before the call: `R.match_cast(…)`");
         if let (Some(item), Some(param)) = (target.item, target.params.get(at)) {
             diagnostic = diagnostic.with_label(Place::param(item, at), format!("declared {param}"));
         }

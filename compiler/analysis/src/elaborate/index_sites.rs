@@ -349,5 +349,5 @@ impl Checker<'_> {
 pub(super) fn softened(mut report: Diagnostic<Place>) -> Diagnostic<Place> {
     report.code = Code::TakeIndexMaybeOutOfBounds;
     report.severity = Severity::Warning;
-    report.with_note("the access stands in a branch that need not be taken")
+    report.with_note("the access is in a branch that may not be taken")
 }

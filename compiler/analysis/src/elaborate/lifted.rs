@@ -57,7 +57,7 @@ impl Checker<'_> {
         let mut report = mistake(Code::UntransformedParam, arg.span, message)
             .with_primary_label("passed as it is")
             .with_label(Place::param(function, at), "the prepared weight")
-            .with_label(Place::Item(transform, ItemPart::Name), "what prepares it")
+            .with_label(Place::Item(transform, ItemPart::Name), "this function prepares it")
             .with_note(format!(
                 "`{function}` has num_input={first}: parameters from `{}` on are results of `{transform}`",
                 signature.params.get(first).map_or(name("_"), |(param, _)| *param)

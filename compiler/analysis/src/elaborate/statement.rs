@@ -81,7 +81,7 @@ impl<'a> Elaborator<'a> {
             && self.check.state.dataflow.is_some()
             && self.check.state.output_seen
         {
-            let message = "a dataflow block ends with its `R.output`, this binding stands behind it";
+            let message = "a dataflow block ends with its `R.output`; this binding comes after it";
             self.check.error(Code::MisplacedStatement, statement.span, message);
         }
         match &statement.tree.kind {
@@ -107,7 +107,7 @@ impl<'a> Elaborator<'a> {
                     self.check.error(
                         Code::MisplacedStatement,
                         statement.span,
-                        "a dataflow block cannot stand in another",
+                        "a dataflow block cannot be inside another",
                     );
                 } else {
                     // A header in a column that belongs to no block is treated as part of the enclosing one; the
@@ -122,7 +122,7 @@ impl<'a> Elaborator<'a> {
             StatementKind::If(test) => return self.branch(at, to, cursor, test),
             StatementKind::Else | StatementKind::Elif(_) => {
                 if statement.tree.error.is_none() {
-                    self.check.error(Code::MisplacedStatement, statement.span, "no `if` stands before this");
+                    self.check.error(Code::MisplacedStatement, statement.span, "there is no `if` before this");
                 }
                 return self.block_end(at, to);
             }
@@ -163,7 +163,7 @@ impl<'a> Elaborator<'a> {
             let message = format!("{subject} has no meaning in a Relax function");
             let mut diagnostic = mistake(Code::UnsupportedConstruct, statement.span, message);
             if subject.contains("loop") {
-                diagnostic = diagnostic.with_help("loops stand in a `T.prim_func`; call it with `R.call_tir`");
+                diagnostic = diagnostic.with_help("write loops in a `T.prim_func`, and call it with `R.call_tir`");
             }
             self.check.report(diagnostic);
         }
@@ -222,7 +222,7 @@ impl<'a> Elaborator<'a> {
     /// Elaborates `R.output(x, y)`, which makes dataflow variables visible after their block.
     fn output(&mut self, cursor: Cursor<'_>, arguments: &[Argument], span: Span) {
         if self.check.state.dataflow.is_none() {
-            self.check.error(Code::MisplacedStatement, span, "`R.output` stands outside a dataflow block");
+            self.check.error(Code::MisplacedStatement, span, "`R.output` is outside a dataflow block");
         }
         for argument in arguments {
             let place = cursor.span(argument.value.tokens);

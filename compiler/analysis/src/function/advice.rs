@@ -141,7 +141,11 @@ impl State {
         match (text, annotation) {
             (Some(text), Some(annotation)) if annotation.start <= place.start && place.end <= annotation.end => {
                 let edits = vec![(ItemPlace::Segment(0, annotation), text.to_string())];
-                diagnostic.with_fix(Fix { title: "write the type of what is returned".to_owned(), edits, safe: false })
+                diagnostic.with_fix(Fix {
+                    title: "write the type of the returned value".to_owned(),
+                    edits,
+                    safe: false,
+                })
             }
             _ => diagnostic,
         }

@@ -164,7 +164,7 @@ impl Reader<'_> {
                 ExprKind::Tuple(dims) | ExprKind::List(dims) => {
                     let axes: Vec<AxisPattern> = dims.iter().map(|dim| self.axis(dim)).collect::<Read<_>>()?;
                     if axes.iter().filter(|axis| matches!(axis, AxisPattern::Rest(_))).count() > 1 {
-                        return self.wrong(shape, "one part of a shape may stand for any number of dims, not two");
+                        return self.wrong(shape, "only one part of a shape can match any number of dims");
                     }
                     Ok(ShapePattern::Dims(axes))
                 }
@@ -271,7 +271,7 @@ impl Reader<'_> {
         for part in parts {
             match read(part)? {
                 DtypePattern::Name(attribute) => pattern = DtypePattern::Or(attribute, Box::new(pattern)),
-                _ => return self.wrong(expr, "before `or` stands an attribute that may be None"),
+                _ => return self.wrong(expr, "the part before `or` must be an attribute that may be None"),
             }
         }
         Ok(pattern)

@@ -60,7 +60,7 @@ impl Declarations {
             return found;
         }
         if self.seen.iter().any(|seen| seen == member) {
-            let message = format!("`{source}` stands in this module already");
+            let message = format!("`{source}` is in this module already");
             found.push(Diagnostic::new(Code::DuplicateDefinition, place(span), message));
         }
         self.seen.push(member.to_owned());

@@ -330,7 +330,11 @@ impl<'w> Tracer<'w> {
             .collect();
         let chosen = candidates.first().cloned();
         let Some((inner, expr, count)) = chosen.filter(|_| wanted.is_some()) else {
-            return Next::End(self.end(cursor, StepKind::Unknown, format!("no branch says what `{name}` is")));
+            return Next::End(self.end(
+                cursor,
+                StepKind::Unknown,
+                format!("no branch gives `{name}` a value that can be followed"),
+            ));
         };
         let text = format!("`{name}` is bound by every branch; the first is followed");
         let mut step = self.step(cursor, StepKind::Branch, text);

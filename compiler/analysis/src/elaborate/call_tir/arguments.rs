@@ -131,7 +131,7 @@ impl Checker<'_> {
         diagnostic = self.with_definition(diagnostic, expr, "gets its type here");
         diagnostic = match &expr.ty {
             StructInfo::Tuple(_) => diagnostic.with_help("unpack the tuple: pass its fields, `x[0]`, one by one"),
-            StructInfo::Object => diagnostic.with_help("say what it is first: `R.match_cast(x, R.Tensor(…))`"),
+            StructInfo::Object => diagnostic.with_help("state its type first: `R.match_cast(x, R.Tensor(…))`"),
             _ => diagnostic.with_help(match dtype {
                 Some(dtype) => format!("convert it first: `R.astype(…, \"{dtype}\")`, or declare the buffer with its dtype"),
                 None => format!(
@@ -183,7 +183,7 @@ impl Checker<'_> {
             return;
         }
         let message = format!(
-            "`{symbol}` of `{}` is {known} by argument {}, and axis {axis} of {} is {}: nothing says they are equal",
+            "`{symbol}` of `{}` is {known} by argument {}, and axis {axis} of {} is {}: they may differ",
             passed.function,
             by.argument,
             numbered(passed.index, &passed.expr),

@@ -23,7 +23,8 @@ impl Checker<'_> {
         let outside = |index: &&i64| !(-1..i64::try_from(arguments).unwrap_or(i64::MAX)).contains(*index);
         let (code, message) = if let Some(index) = indices.iter().find(outside) {
             let message = format!(
-                "{}: `inplace_indices` names argument {index}, there are {arguments} (-1 is an output of its own)",
+                "{}: `inplace_indices` names argument {index}, but the number of arguments is {arguments} \
+                 (-1 is separate memory)",
                 bound.schema.name
             );
             (Code::AttrOutOfRange, message)

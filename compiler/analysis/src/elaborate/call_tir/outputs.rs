@@ -136,7 +136,7 @@ impl Checker<'_> {
         };
         let subject = match equality.answer {
             Answer::Open => {
-                format!("axis {axis} is {actual}, and nothing says that it is {needs}, as the buffer has it")
+                format!("axis {axis} is {actual}; the buffer requires {needs}, and rx cannot prove that they are equal")
             }
             _ => format!("axis {axis} is {actual}, the buffer needs {needs}"),
         };
