@@ -67,12 +67,12 @@ impl fmt::Display for UnknownTvmVersion {
             (Some(true), Some(oldest), _) => write!(
                 f,
                 "rx does not know the limits of TVM {given}, which is older than those it knows: {all}; it reads the text \
-                 of TVM 0.13 and later all the same, and `{oldest}` says what the oldest known one cannot do"
+                 of TVM 0.13 and later all the same, and `{oldest}` gives the limits of the oldest known one"
             ),
             (Some(false), _, Some(newest)) => write!(
                 f,
-                "rx does not know the limits of TVM {given}, which is newer than those it knows: {all}; `{newest}` says \
-                 what the newest known one cannot do"
+                "rx does not know the limits of TVM {given}, which is newer than those it knows: {all}; `{newest}` \
+                 gives the limits of the newest known one"
             ),
             _ => write!(f, "`{given}` is no release of TVM; rx knows the limits of {all}"),
         }
@@ -113,9 +113,9 @@ mod tests {
     fn unknown_release_names_the_known_ones_and_the_nearest() {
         let said = |text: &str| text.parse::<TvmVersion>().err().map(|error| error.to_string()).unwrap_or_default();
         assert!(said("0.20").contains("older than those it knows: 0.25, 0.26, 0.27"), "{}", said("0.20"));
-        assert!(said("0.20").contains("`0.25` says"), "{}", said("0.20"));
+        assert!(said("0.20").contains("`0.25` gives"), "{}", said("0.20"));
         assert!(said("0.30.dev0").contains("newer than those it knows"), "{}", said("0.30.dev0"));
-        assert!(said("1.0").contains("`0.27` says"), "{}", said("1.0"));
+        assert!(said("1.0").contains("`0.27` gives"), "{}", said("1.0"));
         assert!(said("newest").contains("no release of TVM"), "{}", said("newest"));
     }
 

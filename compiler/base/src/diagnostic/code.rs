@@ -33,7 +33,7 @@ codes! {
     SettingsSyntax 1 "settings-syntax" Error "The settings file is not TOML.";
     UnknownSetting 2 "unknown-setting" Error "A key the settings file does not have.";
     InvalidSetting 3 "invalid-setting" Error "A value a setting does not take, or a setting that is missing.";
-    OperatorDeclaration 4 "operator-declaration" Error "An operator is declared in `rx.toml` as none can be.";
+    OperatorDeclaration 4 "operator-declaration" Error "The declaration of an operator in `rx.toml` is not valid.";
     UnusedSuppression 51 "unused-suppression" Warning "A comment suppresses a diagnostic that is not there.";
     MalformedSuppression 52 "malformed-suppression" Warning "A comment for rx that cannot be read, or names no diagnostic.";
     BlanketSuppression 53 "blanket-suppression" Hint "A comment suppresses every diagnostic of its line and names none.";
@@ -72,13 +72,13 @@ codes! {
     TupleIndexOutOfRange 309 "tuple-index-out-of-range" Error "A tuple has no such field.";
     MatchCastNeverMatches 310 "match-cast-never-matches" Error "A match_cast that fails for every value.";
     ArgumentType 311 "argument-type" Error "An operator's argument is of the wrong kind.";
-    MalformedType 312 "malformed-type" Error "A type annotation that says nothing readable.";
+    MalformedType 312 "malformed-type" Error "A type annotation cannot be read.";
     UnknownDtype 313 "unknown-dtype" Error "A dtype TVM does not know.";
     MissingAnnotation 314 "missing-annotation" Error "A parameter needs a type.";
     ShapeMismatch 315 "shape-mismatch" Error "Shapes that must agree do not.";
-    NotCallable 316 "not-callable" Error "A value that is called is no function.";
-    NotATuple 317 "not-a-tuple" Error "A value that is indexed is no tuple.";
-    ConditionType 318 "condition-type" Error "The condition of an `if` or assertion is no boolean scalar.";
+    NotCallable 316 "not-callable" Error "A value that is called is not a function.";
+    NotATuple 317 "not-a-tuple" Error "A value that is indexed is not a tuple.";
+    ConditionType 318 "condition-type" Error "The condition of an `if` or assertion is not a boolean scalar.";
     VDeviceMismatch 319 "vdevice-mismatch" Error "Operands that must live on one virtual device do not.";
     AssertionNeverHolds 320 "assertion-never-holds" Error "An assertion that fails for every value.";
     UnknownLayout 401 "unknown-layout" Error "A layout string with unknown or missing letters.";
@@ -97,7 +97,7 @@ codes! {
     MissingArgument 414 "missing-argument" Error "A call leaves out an argument the operator needs.";
     TooManyArguments 415 "too-many-arguments" Error "A call passes more arguments than the operator has.";
     DuplicateArgument 416 "duplicate-argument" Error "A call passes an argument twice.";
-    OperatorConstraint 417 "operator-constraint" Error "What a declared operator asks of dims and attributes does not hold.";
+    OperatorConstraint 417 "operator-constraint" Error "A constraint of a declared operator does not hold.";
     AttrNoEffect 452 "attr-no-effect" Hint "An attribute that changes nothing here.";
     CallTirArgMismatch 501 "call-tir-arg-mismatch" Error "An argument does not fit the prim_func's buffer.";
     CallTirOutputMismatch 502 "call-tir-output-mismatch" Error "`out_ty` does not fit the prim_func's output buffer.";
@@ -127,11 +127,11 @@ codes! {
     TextNotParsed 1004 "text-not-parsed" Warning "The chosen TVM's parser does not read this text.";
     SymbolicVarRedeclared 1005 "symbolic-var-redeclared" Warning "A symbol of the file is declared again where the chosen TVM's parser refuses it.";
     OutdatedSpelling 1006 "outdated-spelling" Warning "A spelling that the chosen TVM does not read.";
-    BlockRegionMismatch 1201 "block-region-mismatch" Warning "A block accesses what its `T.reads` or `T.writes` leave out.";
-    ReductionWithoutInit 1251 "reduction-without-init" Warning "A reduction adds to what is in memory.";
+    BlockRegionMismatch 1201 "block-region-mismatch" Warning "A block accesses more than its `T.reads` or `T.writes`.";
+    ReductionWithoutInit 1251 "reduction-without-init" Warning "A reduction adds to memory without an initial value.";
     WriteRace 1252 "write-race" Warning "Iterations that may run at once write one element.";
     ShadowedLoopVariable 1253 "shadowed-loop-variable" Warning "A loop's variable hides that of a loop around it.";
-    ReadBeforeWrite 1254 "read-before-write" Warning "A kernel reads a buffer of its own that nothing has been written to.";
+    ReadBeforeWrite 1254 "read-before-write" Warning "A kernel reads a buffer that it allocates but has not written.";
 }
 
 impl Code {
