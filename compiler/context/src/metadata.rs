@@ -151,7 +151,7 @@ impl<'j> Decoder<'j> {
         let mut constants = Constants::default();
         let mut objects = 0usize;
         for (key, list) in entries {
-            let list = self.node(list, "list")?.list.clone().ok_or("what stands under a key is no list")?;
+            let list = self.node(list, "list")?.list.clone().ok_or("the value of a key is not a list")?;
             objects += list.len();
             if objects > MAX_OBJECTS {
                 return Err(format!("it lists more than {MAX_OBJECTS} objects"));
@@ -212,7 +212,7 @@ impl<'j> Decoder<'j> {
         let root = self.node(self.graph.root.ok_or("the section has no root")?, "root")?;
         let entries = self.entries(root)?;
         let (_, list) = entries.iter().find(|(known, _)| known == key).ok_or("the section has no such key")?;
-        let list = self.node(*list, "list")?.list.as_deref().ok_or("what stands under the key is no list")?;
+        let list = self.node(*list, "list")?.list.as_deref().ok_or("the value of the key is not a list")?;
         let at = list.get(index as usize).ok_or("the section has no such index")?;
         self.tensor_of(*at)
     }
@@ -231,7 +231,7 @@ impl<'j> Decoder<'j> {
         let mut listed = NameMap::default();
         let mut objects = 0usize;
         for (key, list) in self.entries(root)? {
-            let list = self.node(list, "list")?.list.as_deref().ok_or("what stands under a key is no list")?;
+            let list = self.node(list, "list")?.list.as_deref().ok_or("the value of a key is not a list")?;
             objects += list.len();
             if objects > MAX_OBJECTS {
                 return Err(format!("it lists more than {MAX_OBJECTS} objects"));

@@ -31,9 +31,9 @@ pub fn repeated_keys<'e>(cursor: Cursor<'_>, entries: &'e [(Option<Expr>, Expr)]
 
 /// Creates the warning about a repeated key, at the position `again`.
 pub fn repeated_key<P>(key: &str, first: P, again: P) -> Diagnostic<P> {
-    let message = format!("the key `{key}` stands twice in one dictionary: its first value is lost");
+    let message = format!("the key `{key}` occurs twice in one dictionary: its first value is lost");
     let mut found = Diagnostic::new(Code::DuplicateDefinition, again, message)
-        .with_label(first, format!("`{key}` stands here first"))
+        .with_label(first, format!("`{key}` occurs here first"))
         .with_help("leave out one of them");
     found.severity = Severity::Warning;
     found
@@ -42,7 +42,7 @@ pub fn repeated_key<P>(key: &str, first: P, again: P) -> Diagnostic<P> {
 /// Creates the diagnostic about a captured Python name.
 pub fn captured_diagnostic<P>(captured: Name, place: P) -> Diagnostic<P> {
     let message =
-        format!("`{captured}` is a Python value that rx does not evaluate; what depends on it is not checked");
+        format!("`{captured}` is a Python value that rx does not evaluate; values that depend on it are not checked");
     Diagnostic::new(Code::CapturedPythonName, place, message)
 }
 
