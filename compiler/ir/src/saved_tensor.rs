@@ -37,7 +37,7 @@ pub fn data(base64: &str, max_dims: usize) -> Result<(Header, Vec<u8>), String> 
     }
     // The header gives the number of bytes; `read` has checked that the text is long enough.
     let contents: Option<Vec<u8>> = (0..size).map(|_| bytes.byte()).collect();
-    Ok((header, contents.ok_or("its tensor holds what is no base64")?))
+    Ok((header, contents.ok_or("its tensor is not valid base64")?))
 }
 
 /// Reads a tensor's header. Returns it with the reader positioned after it, and the number of bytes of data.

@@ -63,7 +63,7 @@ impl Npz {
             let (stored, length) = (entry.compressed_size(), entry.size());
             let ratio = if entry.compression() == CompressionMethod::Stored { 1 } else { LARGEST_RATIO };
             if stored > self.length || length > stored.saturating_mul(ratio) {
-                return Err(FileProblem::Corrupt(format!("{length} bytes cannot stand in {stored} of the file")));
+                return Err(FileProblem::Corrupt(format!("{length} bytes do not fit in {stored} of the file")));
             }
             npy::read(&mut entry, length)
         };
