@@ -82,7 +82,7 @@ pub const STEPS: &[Step] = &[
     },
     Step {
         name: "StaticPlanBlockMemory",
-        doc: "Names the kernels, and lets outputs share memory whose lifetimes do not meet.",
+        doc: "Names the kernels, and lets outputs whose lifetimes do not overlap share memory.",
         always: true,
         run: |program, _| {
             names::assign(program);

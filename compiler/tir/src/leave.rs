@@ -174,7 +174,7 @@ impl Leaver<'_> {
             // Inside a loop over threads, the thread returns: it skips the rest of its iteration of that loop.
             if let Some(threads) = self.around.iter_mut().rev().find(|around| around.is_of_threads) {
                 if !threads.is_last {
-                    return Err(Problem { at, reason: "threads that have returned would come to further statements" });
+                    return Err(Problem { at, reason: "threads that have returned would execute further statements" });
                 }
                 threads.leaves_rounds = true;
                 let cell = threads.cell_in(self.func);
@@ -187,7 +187,7 @@ impl Leaver<'_> {
             return Ok(nothing);
         }
         let Some(around) = self.around.last_mut() else {
-            return Err(Problem { at, reason: "no loop stands around what leaves one" });
+            return Err(Problem { at, reason: "a `break` or `continue` is outside a loop" });
         };
         around.leaves_rounds |= leave == Leave::Continue;
         around.is_left |= leave == Leave::Break;

@@ -178,7 +178,7 @@ impl FunctionLowering<'_, '_> {
         for (buffer, register) in &written {
             let Some((shape, dtype)) = self.tensors.own.get(register).cloned() else {
                 let buffer = func.buffer(*buffer).name;
-                return Err(format!("what it writes to as `{buffer}` is no tensor that this function allocates"));
+                return Err(format!("it writes to `{buffer}`, which is not a tensor that this function allocates"));
             };
             let to = self.register(self.type_of(*register));
             outputs.push(Output { to, shape, dtype, storage: None });

@@ -192,7 +192,7 @@ impl FunctionLowering<'_, '_> {
     }
 }
 
-const NOT_DIMS: &str = "it computes with a shape heap what rx does not follow";
+const NOT_DIMS: &str = "it uses a shape heap in a way that rx does not support";
 
 /// Returns the slot that constant indices address.
 fn slot_of(indices: &[Expr]) -> Option<i64> {

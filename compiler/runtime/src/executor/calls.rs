@@ -238,7 +238,7 @@ impl<B: Backend> Executor<B> {
                 }
                 Operation::CallClosure { to, closure, arguments } => {
                     let Value::Closure(closure) = frame.get(*closure) else {
-                        return Err(RunError::other("what is called is no function"));
+                        return Err(RunError::other("the called value is not a function"));
                     };
                     let arguments = arguments.iter().map(|argument| frame.get(*argument).clone());
                     let arguments = arguments.chain(closure.captured.iter().cloned()).collect();

@@ -86,7 +86,7 @@ impl<B: Backend> Executor<B> {
             Output::Scalar(scalar) => Some(scalar),
             _ => None,
         }
-        .ok_or_else(|| RunError::other("what should be a scalar is none"))
+        .ok_or_else(|| RunError::other("a value that should be a scalar is not one"))
     }
 
     /// Returns the value with all tensors in reference-counted allocations ([`Place::Shared`]). Tensors in the frame's

@@ -32,7 +32,10 @@ impl Splitter<'_> {
         for index in &of.over {
             let index = self.expr(index);
             let axis = axis_named(&index).and_then(|var| self.axes.iter().find(|axis| axis.var == var));
-            over.push(*axis.ok_or(Problem { at, reason: "threads are reduced over what is no thread index" })?);
+            over.push(
+                *axis
+                    .ok_or(Problem { at, reason: "an all-reduce requires thread indices; found another expression" })?,
+            );
         }
         let condition = self.expr(&of.condition);
         let brought =
