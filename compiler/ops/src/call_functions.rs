@@ -22,12 +22,12 @@ const TY_ARGS: Param = Param::operand("ty_args", ParamKind::Types, "The type of 
 pub(crate) const TIR_VARS: Param = Param::optional(
     "tir_vars",
     ParamKind::Shape,
-    "Scalars that the prim_func takes behind its outputs, as a shape. TVM up to 0.25; later releases pass scalars in `args`.",
+    "Scalars that the prim_func takes after its outputs, as a shape. TVM up to 0.25; later releases use `args`.",
 );
 const INPLACE: Param = Param::required_attr(
     "inplace_indices",
     AttrKind::Ints,
-    "For each output the argument whose memory it takes, or -1 for memory of its own.",
+    "For each output the argument whose memory it takes, or -1 for separate memory.",
 );
 
 /// Creates an operator of this module, whose cost is that of the called function.
@@ -278,7 +278,7 @@ fn check_given_back(
     let message =
         format_args!("`args[{index}]` is {argument}, which is not known to be the output in its place, {output}");
     let report = call.error(Code::CallTirOutputMismatch, ParamPlace::Element("args", index), message);
-    Err(report.with_help("say what the argument is before the call: `R.match_cast(…)`").into())
+    Err(report.with_help("state the argument's type before the call: `R.match_cast(…)`").into())
 }
 
 fn tensors_may_agree(call: &CallInfo<'_>, a: &TensorInfo, b: &TensorInfo) -> bool {

@@ -118,7 +118,7 @@ pub(crate) fn split_over_workers(
         }
         let message = format_args!("`{name}` must have a known shape, it is {}", call.ty(name));
         let report = call.error(Code::ArgumentType, ParamPlace::Param(name), message);
-        return Err(report.with_help("a match_cast states what is known when the program runs").into());
+        return Err(report.with_help("a match_cast states a fact that is known when the program runs").into());
     };
     let given = call.needed_int("axis")?;
     if given < 0 {

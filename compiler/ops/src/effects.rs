@@ -28,7 +28,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::operand(
                 "condition",
                 ParamKind::Any,
-                "What must hold: a boolean, or a tensor of one without dimensions.",
+                "The condition that must be true: a boolean, or a boolean tensor without dimensions.",
             ),
             Param::optional("format_args", ParamKind::Variadic, "Values for the message."),
             FORMAT,

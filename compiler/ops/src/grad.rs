@@ -77,7 +77,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     )
     .taking(&[
         OUTPUT_GRAD,
-        Param::tensor("x", "What was taken from."),
+        Param::tensor("x", "The source of `take`."),
         Param::tensor("indices", "The indices that were taken."),
         Param::optional_attr("axis", AttrKind::Int, "The axis of the indices; needed unless `x` has one dimension."),
         // TVM prints this attribute, although the Python signature lacks it: the operator shares its attributes with
@@ -85,7 +85,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         Param::optional_attr(
             "mode",
             AttrKind::Choice(&["fast", "wrap", "clip", "nan", ""]),
-            "What becomes of indices out of range, as in `take`.",
+            "The treatment of indices out of range, as in `take`.",
         ),
     ])
     .lowered_by(scatter::take_backward),

@@ -51,7 +51,7 @@ const CUBIC_EXCLUDE: Param = Param::int(
     "Whether `cubic` leaves out samples beyond the edge (1) instead of repeating the edge (0).",
 );
 const EXTRAPOLATION: Param =
-    Param::float("extrapolation_value", 0.0, "What fills places outside the input, with `tf_crop_and_resize`.");
+    Param::float("extrapolation_value", 0.0, "The value of places outside the input, with `tf_crop_and_resize`.");
 const OUT_DTYPE: Param =
     Param::optional_attr("out_dtype", AttrKind::DType, "The dtype of the result; that of `data` when left out.");
 const ALIGN_CORNERS: &str = "Whether -1 and 1 are the centres of the outermost pixels, instead of their outer edges.";
@@ -115,7 +115,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             "padding_mode",
             &["zeros", "border", "reflection"],
             "zeros",
-            "What is sampled outside the input: zeros, the edge, or the input mirrored.",
+            "The values sampled outside the input: zeros, the edge, or the input mirrored.",
         ),
         Param::flag("align_corners", false, ALIGN_CORNERS),
     ])

@@ -72,7 +72,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .costing(Cost::Nothing)
     .declared_in("TVM src/relax/op/memory/view.cc"),
-    Schema::new("builtin.alloc_tensor", "A tensor with memory of its own and no values yet.", builtin_alloc_tensor)
+    Schema::new("builtin.alloc_tensor", "A tensor with separate memory and no values yet.", builtin_alloc_tensor)
         .taking(&[
             SHAPE,
             DTYPE,
@@ -82,7 +82,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .costing(Cost::Nothing),
     Schema::new(
         "builtin.stop_lift_params",
-        "The tensor itself. What is computed from it is not lifted out of the function with its parameters.",
+        "The tensor itself. Values computed from it are not lifted out of the function with its parameters.",
         |call| {
             call.tensor("x")?;
             known(call, "x")

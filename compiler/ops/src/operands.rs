@@ -140,7 +140,7 @@ pub(crate) fn require_rank(call: &CallInfo<'_>, name: &'static str) -> Result<()
     }
     let message = format_args!("the rank of `{name}` must be known, it is {}", call.ty(name));
     let report = call.error(Code::TensorNdimMismatch, ParamPlace::Param(name), message);
-    Err(report.with_help("a match_cast states what is known when the program runs").into())
+    Err(report.with_help("a match_cast states a fact that is known when the program runs").into())
 }
 
 /// Rejects a tensor that is not known to have rank `ndim`. The text `wanted` describes the requirement:
@@ -162,7 +162,7 @@ pub(crate) fn require_known_ndim(
     let message = format_args!("`{name}` must have {wanted}, it has {given}");
     let report = call.operand_error(Code::TensorNdimMismatch, name, message);
     Err(match shape.ndim() {
-        None => report.with_help("a match_cast states what is known when the program runs").into(),
+        None => report.with_help("a match_cast states a fact that is known when the program runs").into(),
         Some(_) => report.into(),
     })
 }

@@ -24,11 +24,8 @@ const BIAS: Param = Param::optional(
     ParamKind::Tensor,
     "Added to the scores: four dimensions that broadcast to (batch, heads, seq_len, seq_len_kv), the last one not.",
 );
-const SCALE: Param = Param::optional_attr(
-    "scale",
-    AttrKind::Float,
-    "What the scores are multiplied by; `1 / sqrt(head_dim)` when left out.",
-);
+const SCALE: Param =
+    Param::optional_attr("scale", AttrKind::Float, "The factor of the scores; `1 / sqrt(head_dim)` when left out.");
 const CAUSAL_MASK: Param = Param::optional_attr(
     "causal_mask",
     AttrKind::Choice(&["TopLeft", "BottomRight"]),
@@ -52,7 +49,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
     .costing(Cost::Formula(costs::attention)),
     Schema::new(
         "nn.attention_bias",
-        "Fused multi-head attention with a bias on the scores: what `nn.attention` with `bias` is printed as.",
+        "Fused multi-head attention with a bias on the scores: the printed form of `nn.attention` with `bias`.",
         attention,
     )
     .taking(&[QUERY, KEY, VALUE, BIAS, SCALE, CAUSAL_MASK, WINDOW_SIZE])

@@ -101,7 +101,7 @@ const fn transposed_params(rank: usize) -> [Param; 11] {
             "padding",
             AttrKind::Ints,
             zeros(rank),
-            "What is cut off the output's sides: one value for all, one per spatial axis, or all before then all \
+            "How much is cut off the output's sides: one value for all, one per spatial axis, or all before then all \
              after.",
         ),
         Param::attr(

@@ -23,7 +23,7 @@ pub(crate) const REDUCTION: Param = Param::choice(
     "reduction",
     &["none", "sum", "mean"],
     "mean",
-    "What becomes of the losses of the elements: kept, summed, or averaged by weight.",
+    "The reduction of the elements' losses: none, the sum, or the average by weight.",
 );
 /// The target that does not count.
 pub(crate) const IGNORE_INDEX: Param = Param::int("ignore_index", -100, "A target that counts for nothing.");

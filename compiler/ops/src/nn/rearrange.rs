@@ -24,7 +24,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "pad_mode",
                 &["constant", "reflect", "replicate", "circular"],
                 "constant",
-                "What is added: a constant, the tensor mirrored without its edge, its edge, or its other end.",
+                "The values added: a constant, the tensor mirrored without its edge, its edge, or its other end.",
             ),
             Param::float("pad_value", 0.0, "The constant of `pad_mode=\"constant\"`."),
         ])

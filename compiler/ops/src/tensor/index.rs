@@ -29,7 +29,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
         "mode",
         &["fast", "clip", "wrap", "nan"],
         "fast",
-        "What an index outside `[0, length)` does: `fast` is not checked, `clip` takes the nearest, `wrap` counts \
+        "How an index outside `[0, length)` is treated: `fast` is not checked, `clip` takes the nearest, `wrap` counts \
          modulo the length, `nan` gives NaN and needs float data.",
     ),
 ])

@@ -236,7 +236,7 @@ fn rank_known(call: &CallInfo<'_>, tensors: &[&TensorInfo]) -> Result<Option<()>
     }
     let message = format_args!("the rank of `tensors[0]` must be known, it is {}", element_label(call, 0));
     let report = call.error(Code::TensorNdimMismatch, ParamPlace::Element("tensors", 0), message);
-    Err(report.with_help("a match_cast states what is known when the program runs").into())
+    Err(report.with_help("a match_cast states a fact that is known when the program runs").into())
 }
 
 fn stack(call: &CallInfo<'_>) -> Result<StructInfo, Problem> {

@@ -25,7 +25,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
     Param::optional_attr(
         "pad_value",
         AttrKind::Any,
-        "What fills places that no element of `x` is moved to, in the dtype of `x`; anything when left out.",
+        "The value of places that no element of `x` is moved to, in the dtype of `x`; anything when left out.",
     ),
     Param::optional_attr(
         "axis_separators",

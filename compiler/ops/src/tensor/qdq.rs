@@ -15,7 +15,7 @@ use rx_ir::{Shape, StructInfo, TensorInfo};
 const SCALE: Param = Param::tensor("scale", "The scale: one number, or one per index of `axis`; float16 or float32.");
 const ZERO_POINT: Param =
     Param::tensor("zero_point", "The quantized value of 0: one number, or one per index of `axis`.");
-const AXIS: Param = Param::int("axis", -1, "The axis that has scales of its own.");
+const AXIS: Param = Param::int("axis", -1, "The axis along which the scales vary.");
 
 const SMALL_FLOATS: [DType; 2] = [small(TypeCode::Float8E4M3Fn), small(TypeCode::Float8E5M2)];
 
@@ -58,9 +58,11 @@ pub(crate) static OPERATORS: &[Schema] = &[
     ])
     .lowered_by(compute::quantize)
     .costing(Cost::PerOutput(3)),
-    Schema::new("dequantize", "The reals behind quantized values: `scale * (data - zero_point)`.", |call| {
-        infer(call, DEQUANTIZED_FROM, REALS)
-    })
+    Schema::new(
+        "dequantize",
+        "The real numbers that quantized values represent: `scale * (data - zero_point)`.",
+        |call| infer(call, DEQUANTIZED_FROM, REALS),
+    )
     .taking(&[
         Param::tensor("data", "The quantized values."),
         SCALE,

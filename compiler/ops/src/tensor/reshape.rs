@@ -101,7 +101,8 @@ fn resolve_lengths(call: &CallInfo<'_>, x: &TensorInfo, written: &[Dim]) -> Resu
             }
             Some(-1) => inferred = Some(at),
             Some(length) if length < 0 => {
-                let message = format_args!("`shape[{at}]` is {length}; a length is at least 0, or -1 for what is left");
+                let message =
+                    format_args!("`shape[{at}]` is {length}; a length is at least 0, or -1 for the remaining length");
                 return Err(call.error(Code::AttrOutOfRange, place, message).into());
             }
             _ => {}

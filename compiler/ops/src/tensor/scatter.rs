@@ -25,7 +25,7 @@ const REDUCTION: Param = Param::attr(
     "reduction",
     AttrKind::Str,
     Default::Str("update"),
-    "What to do with the old value: `update` replaces it; `add`, `mul`, `mean`, `max` and `min` combine the two.",
+    "How the old value is used: `update` replaces it; `add`, `mul`, `mean`, `max` and `min` combine the two.",
 );
 
 pub(crate) static OPERATORS: &[Schema] = &[
@@ -83,7 +83,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
             Param::tensor("data", "The tensor to start from."),
             Param::operand("indices", ParamKind::Tensors, "One index tensor for each axis of `data`, integers."),
             Param::tensor("values", "The values to write, of the dtype of `data`."),
-            Param::flag("accumulate", false, "Whether to add to what is there instead of replacing it."),
+            Param::flag("accumulate", false, "Whether to add to the old values instead of replacing them."),
         ])
         .lowered_by(compute::index_put)
         .costing(Cost::PerOutput(0))

@@ -33,7 +33,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
                 "ret_type",
                 &["both", "values", "indices"],
                 "both",
-                "What to give: a tuple of values and indices, or one of the two.",
+                "The results: a tuple of values and indices, or one of the two.",
             ),
             Param::flag("largest", true, "Whether to take the largest or the smallest."),
             INDEX_DTYPE,

@@ -58,10 +58,10 @@ pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
         "nn.pixel_shuffle" => Lowering::Never("its legalization calls a TOPI function that does not exist", None),
         "nn.attention_var_len" => Lowering::Never("its legalization is not written", None),
         "nn.attention" | "nn.attention_bias" if given("window_size") => {
-            Lowering::Never("its legalization knows no sliding window (`window_size`)", None)
+            Lowering::Never("its legalization does not support a sliding window (`window_size`)", None)
         }
         "scatter_elements" if !call.str("reduction").is_none_or(|it| SCATTERED.contains(&it)) => {
-            Lowering::Never("its legalization knows no such `reduction`", None)
+            Lowering::Never("its legalization does not support this `reduction`", None)
         }
         "nn.adaptive_avg_pool1d" if !given("output_size") => {
             Lowering::Never("its legalization needs `output_size`: the extent of the data keeps it", None)
@@ -72,7 +72,7 @@ pub fn lowering(version: TvmVersion, call: &CallInfo<'_>) -> Lowering {
         "nn.conv1d_transpose" | "nn.conv2d_transpose" | "nn.conv3d_transpose"
             if version == TvmVersion::V0_25 && dilates(call) =>
         {
-            Lowering::Never("its legalization knows no `dilation`", None)
+            Lowering::Never("its legalization does not support `dilation`", None)
         }
         "nn.layer_norm" | "nn.group_norm" | "nn.instance_norm" if !normalised(call) => {
             Lowering::Never("its kernel is written for float32 and float16", None)
@@ -207,7 +207,7 @@ impl RefusedKeyword {
 }
 
 const TIR_VARS: &str =
-    "pass the scalars among the arguments, and move the prim_func's parameters for them in front of its outputs";
+    "pass the scalars among the arguments, and move the prim_func's parameters for them before its outputs";
 
 /// Returns the keywords of operator `name` that rx accepts and the parser of `version` rejects.
 pub fn refused_keywords(version: TvmVersion, name: &str) -> &'static [RefusedKeyword] {

@@ -23,7 +23,7 @@ pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
         "variances",
         AttrKind::Floats,
         Default::Floats(&[1.0, 1.0, 1.0, 1.0]),
-        "What x, y, w and h are multiplied by before decoding.",
+        "The factors of x, y, w and h before decoding.",
     ),
     Param::flag("keep_background", true, "Whether the scores of class 0 are kept."),
     Param::flag("apply_softmax", true, "Whether scores pass a softmax over the classes first."),

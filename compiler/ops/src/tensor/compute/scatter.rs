@@ -115,7 +115,7 @@ pub(crate) fn index_put(lowering: &mut Lowering<'_>) -> Result<(), Unsupported> 
     let fits = |(own, common): (&Dim, &Dim)| own.as_constant() == Some(1) || !differ(lowering.call, own, common);
     let is_broadcast = std::iter::zip(values.shape.iter().rev(), common.iter().rev()).all(fits);
     if !is_broadcast && !agree(lowering.call, &element_count(&values.shape), &element_count(&common)) {
-        return Err(Unsupported::because("`values` cannot be broadcast to what the indices are broadcast to"));
+        return Err(Unsupported::because("`values` cannot be broadcast to the common shape of the indices"));
     }
     copy_to_output(lowering, &data);
     let out = lowering.output(0);
@@ -174,7 +174,7 @@ pub(crate) fn take_backward(lowering: &mut Lowering<'_>) -> Result<(), Unsupport
     let along = lowering.call.int("axis").map(|value| axis(lowering, "axis", x.ndim(), value)).transpose()?;
     let rank = along.map_or(0, |_| x.ndim() - 1) + indices.ndim();
     if gradient.ndim() != rank {
-        return Err(Unsupported::because(format!("`output_grad` must have the {rank} dimensions of what was taken")));
+        return Err(Unsupported::because(format!("`output_grad` must have the {rank} dimensions of `take`'s result")));
     }
     let mode = lowering.call.str("mode").unwrap_or("fast");
     let out = lowering.output(0);
