@@ -97,8 +97,8 @@ impl Look<'_> {
     fn unknown(&mut self, site: &Site<'_>, found: Option<(Span, Missing, String)>) {
         let Some((span, missing, subject)) = found else { return };
         let (fact, rest) = match missing {
-            Missing::Shape => ("shape", "every dim of what goes in and comes out"),
-            Missing::Dtype => ("dtype", "the dtype of what goes in and comes out"),
+            Missing::Shape => ("shape", "every dim of the arguments and the result"),
+            Missing::Dtype => ("dtype", "the dtype of the arguments and the result"),
         };
         self.found.push(
             Diagnostic::new(
@@ -109,7 +109,7 @@ impl Look<'_> {
             .with_note(format!("a kernel is generated from {rest}"))
             .with_help(
                 "state it in the signature, or with `R.match_cast(value, R.Tensor((m, n), dtype=\"float32\"))`, which \
-                 may bring in new symbols",
+                 may introduce new symbols",
             ),
         );
     }
@@ -126,8 +126,8 @@ impl Look<'_> {
             Diagnostic::new(Code::OperatorNotLegalized, self.place(statement.span), message)
                 .with_note("VMShapeLower says `do not work for local functions, make sure to run it after LambdaLift`")
                 .with_help(
-                    "make it a function of the module and pass what it captures, or run `relax.transform.LambdaLift()` \
-                     before the build",
+                    "make it a function of the module and pass the values that it captures, or run \
+                     `relax.transform.LambdaLift()` before the build",
                 ),
         );
     }

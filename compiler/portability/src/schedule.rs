@@ -70,7 +70,7 @@ impl Look<'_> {
                 )
             }
             ScheduleFailure::ScalarEpilogue => {
-                at_call("rule Reduction fails on a sum over everything with a step behind it in one kernel".to_owned())
+                at_call("rule Reduction fails on a kernel with a sum over all axes and a step after it".to_owned())
                     .with_note(
                         "`block_realize == old_block_realize_` fails: without an axis the two have no loop in common",
                     )
