@@ -316,12 +316,12 @@ impl Walk<'_> {
     fn name(&mut self, used: Name, span: Span) {
         let file = self.file;
         if self.macro_from.is_none() && self.nest.is_out_of_reach(used) && self.out_of_reach.insert(used) {
-            let message = format!("the loop variable `{used}` stands outside the block, which has axes of its own");
+            let message = format!("the loop variable `{used}` is outside the block, which has its own axes");
             let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
             self.found.push(report.with_help("use the axis that `T.axis` binds to it"));
         }
         if self.scopes.is_gone(used) && self.seen.insert(used) {
-            let message = format!("`{used}` is used behind the block that binds it");
+            let message = format!("`{used}` is used after the block that binds it");
             let report = Diagnostic::new(Code::UndefinedName, ItemPlace::Segment(self.segment, span), message);
             self.found.push(report.with_help("a block reads and writes at its own axes"));
             return;
@@ -436,8 +436,8 @@ mod tests {
         assert_eq!(
             found("", function),
             [
-                "error: the loop variable `j` stands outside the block, which has axes of its own",
-                "error: `T.reads` stands outside a block",
+                "error: the loop variable `j` is outside the block, which has its own axes",
+                "error: `T.reads` is outside a block",
             ]
         );
     }

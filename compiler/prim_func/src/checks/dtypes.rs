@@ -25,7 +25,9 @@ impl Walk<'_> {
             None => {
                 let message = format!("a value of {from} is stored to a buffer of {into}");
                 Diagnostic::new(Code::DtypeMismatch, place.clone(), message)
-                    .with_note("the fraction is lost, and what does not fit is undefined; TVM converts it and warns")
+                    .with_note(
+                        "the fraction is lost, and a value that does not fit is undefined; TVM converts it and warns",
+                    )
                     .with_help(format!(
                         "write the conversion, `T.Cast(\"{into}\", …)`, or declare the buffer as {from}"
                     ))

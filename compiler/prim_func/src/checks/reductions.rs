@@ -50,7 +50,7 @@ impl<'t> Walk<'t> {
         let name = &access.name;
         let whose = match self.blocks.is_allocated(access.buffer) {
             true => "nothing is in it before",
-            false => "it begins with what the caller left there",
+            false => "it begins with the values that the caller left there",
         };
         let message = format!("the reduction over `{}` adds to `{name}` without a first value: {whose}", axis.name);
         let mut found = Diagnostic::new(Code::ReductionWithoutInit, access.place.clone(), message)

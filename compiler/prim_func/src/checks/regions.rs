@@ -154,7 +154,7 @@ fn reported(
     };
     Diagnostic::new(Code::BlockRegionMismatch, primary, message)
         .with_label(access.place.clone(), if access.write { "written here" } else { "read here" })
-        .with_help(format!("declare what the block {verb}, or leave `{call}` out: it is inferred then"))
+        .with_help(format!("declare the region that the block {verb}, or leave `{call}` out: it is inferred then"))
 }
 
 /// Whether the region consists of exactly the element.

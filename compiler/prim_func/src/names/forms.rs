@@ -75,7 +75,7 @@ impl Walk<'_> {
             && !self.nest.is_in_block()
             && self.macro_from.is_none()
         {
-            let message = format!("`{head}.{form}` stands outside a block");
+            let message = format!("`{head}.{form}` is outside a block");
             self.mistake(Code::MisplacedStatement, cursor.span(call.tokens), message);
         }
         if matches!(form, "sblock" | "block") {
