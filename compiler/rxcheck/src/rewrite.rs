@@ -145,7 +145,7 @@ fn annotate(
     // Written types were inferred, so they should cause no error. If one does, leave the file unchanged.
     let (before, after) = (check(&rewritten.text), check(&text));
     if let Some(mistake) = fix::new_error(&before, &after) {
-        let message = format!("left as it is, for annotating it brings a mistake: {}", mistake.message);
+        let message = format!("left unchanged, because annotating it causes an error: {}", mistake.message);
         return Err(Failure::new(input.shown.as_ref(), &io::Error::other(message)));
     }
     rewritten.text = text;

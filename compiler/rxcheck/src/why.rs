@@ -125,7 +125,7 @@ fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Fai
         None => workspace.why_line(file, line, asked),
     };
     let Some(why) = found else {
-        return Err(Failure::usage(format!("{place}: no value of a Relax function stands there")));
+        return Err(Failure::usage(format!("{place}: there is no value of a Relax function there")));
     };
     if why.traces.is_empty() {
         let what = match (&why.ty, &args.dim) {

@@ -279,7 +279,7 @@ impl<'s> Reader<'s> {
             if let Some(symbol) = dim.as_symbol() {
                 let known = *self.symbols.entry(symbol).or_insert(*extent);
                 if known != *extent {
-                    return Err(format!("{of} must be {known}: that is what `{symbol}` is elsewhere"));
+                    return Err(format!("{of} must be {known}, the value of `{symbol}` elsewhere"));
                 }
             } else if let Some(wanted) = self.drawing().value(dim)
                 && wanted != *extent

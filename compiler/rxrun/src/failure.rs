@@ -65,7 +65,7 @@ impl Failure {
     /// Returns the message, and its position in the text if known.
     pub fn reason(&self) -> (String, Option<Span>) {
         match self {
-            Failure::Reported(_) => ("the reason stands above".to_owned(), None),
+            Failure::Reported(_) => ("the reason is reported above".to_owned(), None),
             Failure::Program(diagnostics) => match diagnostics.first() {
                 Some(first) => (first.message.clone(), Some(first.primary)),
                 None => ("the program cannot be run".to_owned(), None),

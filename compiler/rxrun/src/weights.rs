@@ -89,7 +89,7 @@ impl Preparation {
                 _ => {
                     let names: Vec<String> = as_raw.iter().map(|param| format!("`{param}`")).collect();
                     let names = names.join(", ");
-                    Err(undecided(&format!("{names} may be raw weights, or what `{transform}` has made of them")))
+                    Err(undecided(&format!("{names} may be raw weights, or results of `{transform}`")))
                 }
             },
         }
@@ -198,7 +198,7 @@ fn input(value: Output, transform: Name) -> Result<Input, Failure> {
             Input::Tuple(fields.into_iter().map(|field| input(field, transform)).collect::<Result<_, _>>()?)
         }
         Output::String(_) | Output::Null | Output::Function(_) => {
-            return Err(Failure::usage(format!("`{transform}` gives what is no weight")));
+            return Err(Failure::usage(format!("`{transform}` returns a value that cannot be a weight")));
         }
     })
 }

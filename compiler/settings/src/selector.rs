@@ -73,7 +73,7 @@ impl FromStr for Selector {
         match selector {
             Some(selector) if selector.choosable() => Ok(selector),
             Some(_) => Err(UnknownSelector {
-                message: format!("the severity of `{text}` cannot be chosen: what cannot be read is an error"),
+                message: format!("the severity of `{text}` cannot be chosen: unreadable text is always an error"),
                 near: None,
             }),
             None => Err(unknown(text)),

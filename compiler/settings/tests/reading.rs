@@ -133,7 +133,7 @@ fn severities_name_diagnostics_and_levels() {
         "RX0003 `dtype-mismach`: no diagnostic is called `dtype-mismach` (did you mean `dtype-mismatch`?)",
         "RX0003 `'of'`: `severity.RX0651` takes `\"error\"`, `\"warning\"`, `\"info\"`, `\"hint\"` or `\"off\"`; this is \
          `\"of\"` (did you mean `off`?)",
-        "RX0003 `syntax-error`: the severity of `syntax-error` cannot be chosen: what cannot be read is an error",
+        "RX0003 `syntax-error`: the severity of `syntax-error` cannot be chosen: unreadable text is always an error",
         "RX0003 `3`: `severity.RX05` takes `\"error\"`, `\"warning\"`, `\"info\"`, `\"hint\"` or `\"off\"`; this is an integer",
     ];
     let text = "[severity]\nRX9999 = 'off'\ndtype-mismach = 'off'\nRX0651 = 'of'\nsyntax-error = 'off'\nRX05 = 3\n";

@@ -115,7 +115,7 @@ pub fn first(before: Option<&Phase>, phase: &Phase, step: &Step, found: &Found, 
     match difference(before, phase, step, found) {
         Difference::None => {}
         Difference::Same => {
-            text += &shown(&["the function itself did not change; what it calls did".to_owned()]);
+            text += &shown(&["the function itself did not change; a function that it calls did".to_owned()]);
         }
         Difference::New => text += &shown(&["the function is new in this phase".to_owned()]),
         Difference::Lines(diff) => {

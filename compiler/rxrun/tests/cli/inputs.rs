@@ -274,5 +274,5 @@ fn scalar_argument_sets_a_dim() {
     npy::write_file(&folder.path("n.npy"), &Tensor::from_i64s(&[], [3]).expect("a tensor")).expect("written");
     let run = folder.run(&["f.rx", "--input", "n=n.npy"]).succeeds();
     assert!(run.stdout().contains("out0: float32 (3,)"), "{}", run.stdout());
-    folder.run(&["f.rx", "--input", "n=n.npy", "--dim", "n=4"]).fails(2, "it must be 4: that is what `n` is elsewhere");
+    folder.run(&["f.rx", "--input", "n=n.npy", "--dim", "n=4"]).fails(2, "it must be 4, the value of `n` elsewhere");
 }
