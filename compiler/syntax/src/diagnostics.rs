@@ -24,7 +24,7 @@ fn statement_diagnostic(segment: &Segment, statement: &Statement) -> Option<Diag
     let mut diagnostic = Diagnostic::new(error.code, span, message);
     if error.code == Code::InvalidCharacter {
         let character = cursor.text(error.tokens.start);
-        diagnostic.message = format!("`{}` starts nothing TVMScript knows", character.escape_debug());
+        diagnostic.message = format!("`{}` starts no token of TVMScript", character.escape_debug());
     }
     Some(diagnostic)
 }

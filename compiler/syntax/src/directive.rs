@@ -122,9 +122,9 @@ fn read(rest: &str, start: u32) -> Option<(DirectiveKind, u32)> {
     let Some(list) = open.strip_prefix('[') else {
         let malformed = |why| Some((DirectiveKind::Malformed(why), rest.trim_end().len() as u32));
         return match open {
-            open if open.starts_with("RX") => malformed("the codes stand in brackets, `# rx: ignore[RX0651]`"),
+            open if open.starts_with("RX") => malformed("the codes must be in brackets, `# rx: ignore[RX0651]`"),
             open if !open.is_empty() && open.len() == behind.len() => {
-                malformed("behind it stand codes in brackets, `[RX0651]`, or a blank")
+                malformed("the word must be followed by codes in brackets, `[RX0651]`, or a blank")
             }
             _ => Some((make(Named::All), word.len() as u32)),
         };
@@ -235,8 +235,8 @@ mod tests {
         assert_eq!(one("x  # rx: ignore[RX0651\n").0, "the bracket is not closed");
         assert_eq!(one("x  # rx: ignore[]\n").0, "there is no code where one belongs");
         assert_eq!(one("x  # rx: ignore[RX0651,]\n").0, "there is no code where one belongs");
-        assert!(one("x  # rx: ignore RX0651\n").0.starts_with("the codes stand in brackets"));
-        assert!(one("x  # rx: ignore:RX0651\n").0.starts_with("behind it stand codes"));
+        assert!(one("x  # rx: ignore RX0651\n").0.starts_with("the codes must be in brackets"));
+        assert!(one("x  # rx: ignore:RX0651\n").0.starts_with("the word must be followed by codes"));
         assert!(one("x  # rx: ignroe[RX0651]\n").0.starts_with("rx knows"));
     }
 

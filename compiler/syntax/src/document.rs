@@ -327,16 +327,15 @@ def p(): pass
     fn a_line_indented_too_little_stays_in_its_function() {
         let text = "class M:\n    @R.function\n    def f(x):\n        y = x\nlv\n        return y\n";
         assert_eq!(outline(text, FileKind::Rx), ["ModuleHeader M 0 1", "Relax f 0 2"]);
-        let stray = "the line is indented less than the function it stands in";
+        let stray = "the line is indented less than the function that contains it";
         assert_eq!(complaints(text), [(stray.to_owned(), "lv".to_owned())]);
     }
 
     #[test]
     fn mistakes_of_indentation_are_reported_once() {
         let nowhere = |line: &str| ("the line is indented to no enclosing block".to_owned(), line.to_owned());
-        let column = |line: &str| {
-            ("the line stands in another column than the class's first member".to_owned(), line.to_owned())
-        };
+        let column =
+            |line: &str| ("the line is in another column than the class's first member".to_owned(), line.to_owned());
         let text = "class M:\n    a = 1\n        b = 2\n        c = 3\n    d = 4\n";
         assert_eq!(complaints(text), [column("b = 2")]);
         let empty = |line: &str| ("the block has no statement".to_owned(), line.to_owned());

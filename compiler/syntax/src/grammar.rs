@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(found("x = a +").as_deref(), Some("expected an expression, found the end of the line @"));
         assert_eq!(found("if x").as_deref(), Some("expected `,` or `:`, found the end of the line @"));
         assert_eq!(found("x = \"abc").as_deref(), Some("the string is never closed @\"abc"));
-        assert_eq!(found("x = a $ b").as_deref(), Some("`$` starts nothing TVMScript knows @$"));
+        assert_eq!(found("x = a $ b").as_deref(), Some("`$` starts no token of TVMScript @$"));
         assert_eq!(found("f(a=1, b)").as_deref(), Some("a positional argument after a keyword argument @b"));
         assert_eq!(found("f(x) = 1").as_deref(), Some("nothing can be assigned to this expression @f(x)"));
         assert_eq!(found("def f(x: R.Tensor((2, 3, \"f\"), y: T):").as_deref(), Some("`(` is never closed @("));

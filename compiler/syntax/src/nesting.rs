@@ -59,7 +59,7 @@ pub(crate) fn too_deep(kinds: &[TokenKind]) -> Option<SyntaxError> {
             level.links += 1;
         }
         if level.height() > MAX_CHAIN {
-            return Some(error(Code::NestingTooDeep, at, "more than 1000 operators hang on one another"));
+            return Some(error(Code::NestingTooDeep, at, "the expression chains more than 1000 operators"));
         }
     }
     // Error recovery may close a bracket that is never closed.
@@ -68,7 +68,7 @@ pub(crate) fn too_deep(kinds: &[TokenKind]) -> Option<SyntaxError> {
     }
     let last = kinds.len().saturating_sub(1);
     (level.height() > MAX_CHAIN)
-        .then(|| error(Code::NestingTooDeep, last, "more than 1000 operators hang on one another"))
+        .then(|| error(Code::NestingTooDeep, last, "the expression chains more than 1000 operators"))
 }
 
 fn close(level: &mut Level, outside: Option<Level>) {

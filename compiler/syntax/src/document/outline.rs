@@ -263,7 +263,11 @@ impl<'t, 'a> Outline<'t, 'a> {
         let decorated = std::mem::replace(&mut self.decorated, matches!(lead, Lead::Decorator(_)));
         let strayed = std::mem::replace(&mut self.strayed, stray);
         if stray && !strayed {
-            errors.push(error(Code::BadIndentation, "the line is indented less than the function it stands in", line));
+            errors.push(error(
+                Code::BadIndentation,
+                "the line is indented less than the function that contains it",
+                line,
+            ));
         }
         let before = self.state();
         let enters = if stray { false } else { self.enter(line, &mut errors) };
@@ -403,9 +407,7 @@ impl<'t, 'a> Outline<'t, 'a> {
     fn misplaced_member(&mut self, column: u32) -> Option<&'static str> {
         let class = self.entry.class.as_mut()?;
         match class.members {
-            Some(members) if members != column => {
-                Some("the line stands in another column than the class's first member")
-            }
+            Some(members) if members != column => Some("the line is in another column than the class's first member"),
             Some(_) => None,
             None => {
                 class.members = Some(column);
