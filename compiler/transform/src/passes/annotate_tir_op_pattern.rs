@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub const PASS: Pass = Pass {
     name: "AnnotateTIROpPattern",
     parameters: &[],
-    doc: "Says of every prim_func what fusion may do with it, in `op_pattern`: 0 elementwise, 1 broadcast, 2 injective, 3 a \
-          reduction, 4 what element-wise work may follow, 8 opaque.",
+    doc: "Classifies every prim_func for fusion, in `op_pattern`: 0 elementwise, 1 broadcast, 2 injective, 3 a \
+          reduction, 4 fusible with an elementwise consumer, 8 opaque.",
     reference: "src/relax/transform/annotate_tir_op_pattern.cc",
     run,
 };

@@ -53,7 +53,7 @@ pub const PASS: Pass = Pass {
             doc: "In Python a function that gives the layouts for a call; here there is none.",
         },
     ],
-    doc: "Computes convolutions in other layouts, and what is around them with the tensors as they lie then.",
+    doc: "Computes convolutions in other layouts, and adapts the operators around them to these layouts.",
     reference: "src/relax/transform/convert_layout.cc",
     run,
 };
@@ -347,7 +347,7 @@ fn relaid(value: Expr, from: &Laid, to: &Laid, emitter: &mut Emitter<'_>) -> Res
             });
             Ok(Expr::tuple(fields.collect::<Result<_, _>>()?))
         }
-        _ => Err(PassError("a value does not lie as its type says".to_owned())),
+        _ => Err(PassError("a value has another layout than its type".to_owned())),
     }
 }
 

@@ -29,9 +29,9 @@ pub const PASS: Pass = Pass {
     parameters: &[Parameter {
         name: "entry_functions",
         default: Some("null"),
-        doc: "Functions to keep with what they reach; public ones are kept in any case.",
+        doc: "Functions to keep, with all functions that they reach; public ones are always kept.",
     }],
-    doc: "Leaves out functions nothing reaches, and bindings nothing uses that have no effect.",
+    doc: "Removes functions that nothing reaches, and unused bindings without effects.",
     reference: "src/relax/transform/dead_code_elimination.cc",
     run,
 };

@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub const PASS: Pass = Pass {
     name: "FoldConstant",
     parameters: &[],
-    doc: "Computes what depends on constants only, and puts the constants in its place.",
+    doc: "Replaces values that depend only on constants by constants.",
     reference: "src/relax/transform/fold_constant.cc",
     run,
 };

@@ -54,9 +54,9 @@ pub const PASS: Pass = Pass {
     parameters: &[Parameter {
         name: "fuse_opt_level",
         default: Some("-1"),
-        doc: "0 joins nothing; any other level joins what can be joined.",
+        doc: "0 joins nothing; any other level joins all calls that can be joined.",
     }],
-    doc: "Puts calls of prim_funcs that can be done together in functions of their own, by their patterns.",
+    doc: "Moves calls of prim_funcs that can be fused to separate functions, by their patterns.",
     reference: "src/relax/transform/fuse_ops.cc",
     run,
 };

@@ -36,7 +36,7 @@ use std::sync::Arc;
 pub const PASS: Pass = Pass {
     name: "InlinePrivateFunctions",
     parameters: &[],
-    doc: "Replaces calls of private Relax functions by what these do.",
+    doc: "Replaces calls of private Relax functions by their bodies.",
     reference: "src/relax/transform/inline_functions.cc",
     run,
 };

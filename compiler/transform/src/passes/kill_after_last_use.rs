@@ -28,7 +28,7 @@ use rx_ir::{Argument, Block, BoundValue, Expr, ExprKind, Sequence, StructInfo, V
 pub const PASS: Pass = Pass {
     name: "KillAfterLastUse",
     parameters: &[],
-    doc: "Ends the life of tensors, storages and other objects behind the binding that names them last.",
+    doc: "Ends the life of tensors, storages and other objects after the last binding that names them.",
     reference: "src/relax/transform/kill_after_last_use.cc",
     run,
 };

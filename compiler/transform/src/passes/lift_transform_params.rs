@@ -54,7 +54,7 @@ pub const PASS: Pass = Pass {
         default: Some("false"),
         doc: "Whether all functions with weights have the same ones, and one function prepares them; or the names of those that do.",
     }],
-    doc: "Moves what depends on weights only into functions that compute it once: `main_transform_params` of `main`.",
+    doc: "Moves values that depend only on weights to functions run once: `main_transform_params` of `main`.",
     reference: "src/relax/transform/lift_transform_params.cc",
     run,
 };

@@ -45,7 +45,7 @@ pub const PASS: Pass = Pass {
         },
         Parameter { name: "fp16_input_names", default: Some("null"), doc: "Parameters that become 16-bit floats." },
     ],
-    doc: "Computes products and convolutions with 16-bit floats, and what can be with their results.",
+    doc: "Computes products and convolutions with 16-bit floats, and other operators on their results where possible.",
     reference: "src/relax/transform/to_mixed_precision.cc",
     run,
 };

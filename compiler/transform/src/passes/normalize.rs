@@ -18,7 +18,7 @@ use crate::pass::{Arguments, Pass, PassError};
 pub const PASS: Pass = Pass {
     name: "Normalize",
     parameters: &[],
-    doc: "Gives every value that is computed a name of its own; a text with calls in calls is printed without.",
+    doc: "Gives every computed value a separate name, so that no call is nested in another.",
     reference: "src/relax/transform/normalize.cc",
     run,
 };

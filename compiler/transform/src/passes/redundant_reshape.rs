@@ -23,7 +23,7 @@ use rx_ir::{Argument, BoundValue, Expr, RelaxFunction, Sequence, VarBinding};
 pub const PASS: Pass = Pass {
     name: "RemoveRedundantReshape",
     parameters: &[],
-    doc: "Reshapes what a reshaped tensor was before, and leaves out reshapes that change nothing.",
+    doc: "Merges consecutive reshapes, and removes reshapes that change nothing.",
     reference: "python/tvm/relax/transform/remove_redundant_reshape.py",
     run,
 };

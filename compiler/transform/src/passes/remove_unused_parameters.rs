@@ -31,7 +31,7 @@ use std::sync::Arc;
 pub const PASS: Pass = Pass {
     name: "RemoveUnusedParameters",
     parameters: &[],
-    doc: "Leaves out parameters of private functions that these do not use.",
+    doc: "Removes unused parameters of private functions.",
     reference: "src/relax/transform/remove_unused_parameters.cc",
     run,
 };

@@ -41,7 +41,7 @@ use storages::{Plan, Storage};
 pub const PASS: Pass = Pass {
     name: "StaticPlanBlockMemory",
     parameters: &[],
-    doc: "Puts tensors into storages, those whose lives do not meet into the same.",
+    doc: "Allocates tensors in storages; tensors whose lives do not overlap share a storage.",
     reference: "src/relax/transform/static_plan_block_memory.cc",
     run,
 };

@@ -264,7 +264,7 @@ impl<'f> Member<'f> {
         let function = self.function.name;
         if own.len() != weights.len() {
             let counts = format!("`{function}` has {} weights, another has {}", own.len(), weights.len());
-            return Err(mistake(&format!("{counts}: only functions with the same weights share what prepares them")));
+            return Err(mistake(&format!("{counts}: only functions with the same weights can share a transform")));
         }
         for ((weight, ty), (called, wanted)) in own.iter().zip(weights) {
             self.called.insert(*weight, *called);
@@ -276,9 +276,7 @@ impl<'f> Member<'f> {
             }
             if self.renamed(ty) != *wanted {
                 let types = format!("the weight `{weight}` of `{function}` is {ty}, that of another is {wanted}");
-                return Err(mistake(&format!(
-                    "{types}: only functions with the same weights share what prepares them"
-                )));
+                return Err(mistake(&format!("{types}: only functions with the same weights can share a transform")));
             }
         }
         Ok(())
