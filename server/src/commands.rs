@@ -64,8 +64,7 @@ impl Command {
 fn why_arguments(uri: Value, position: Value, part: Value) -> Result<Command, &'static str> {
     let uri = Uri::deserialize(uri).map_err(|_| "rx.why: the first argument is the URI of a document")?;
     let at = point(position).ok_or("rx.why: the second argument is a position")?;
-    let wrong =
-        "rx.why: the third argument is an axis, \"rank\", \"dtype\", or one of these behind a field: \"0.rank\"";
+    let wrong = "rx.why: the third argument is an axis, \"rank\", \"dtype\", or one of these after a field: \"0.rank\"";
     let asked = match part {
         Value::Null => Asked::Everything,
         Value::Number(axis) => Asked::Axis(Vec::new(), axis.as_i64().ok_or(wrong)?),
