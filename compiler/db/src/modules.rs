@@ -4,6 +4,7 @@ use crate::queries::constants;
 use crate::workspace::{FileId, Workspace};
 use rx_analysis::python::spelled_out;
 use rx_base::Name;
+use rx_base::notebook::without_marks;
 use rx_syntax::document::{Document, Encoding, ItemKind};
 
 /// The identity of a module of a file, or of the functions outside its modules.
@@ -39,7 +40,7 @@ impl Workspace {
     }
 
     /// Returns the text of a module alone ([`Document::alone`]), with the constants of the surrounding Python replaced
-    /// by literals.
+    /// by literals, and without the marks of a notebook's text.
     pub fn alone(&self, module: ModuleId) -> String {
         let Some((db, document, inputs)) = self.parts(module.file) else { return String::new() };
         let spelled = |at: usize| {
@@ -47,7 +48,7 @@ impl Workspace {
             let constants = constants(db, item);
             (!constants.is_empty()).then(|| spelled_out(&item.segments(db), &constants))
         };
-        document.alone(module.module, &spelled)
+        without_marks(&document.alone(module.module, &spelled))
     }
 
     /// Returns the first module of a file, otherwise the functions outside modules. Text printed by rx has only this

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::session::Session;
 use rx_base::name::name;
-use rx_base::notebook::without_marks;
 use rx_build::listing::{self, Group, Listing, comment};
 use rx_db::{Document, FileKind, FunctionKind};
 use rx_lower::Program;
@@ -82,9 +81,7 @@ fn relax(session: &Session) -> String {
     if !is_notebook && session.workspace.modules(session.file).len() <= 1 {
         return rx_syntax::format::format(document, Dialect::Tvm027);
     }
-    let alone = session.workspace.alone(session.module);
-    let alone = if is_notebook { without_marks(&alone) } else { alone };
-    let alone = Document::new(&alone, FileKind::Rx);
+    let alone = Document::new(&session.workspace.alone(session.module), FileKind::Rx);
     rx_syntax::printer::print_as(&alone, Dialect::detect(document), Dialect::Tvm027)
 }
 
