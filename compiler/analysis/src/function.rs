@@ -44,6 +44,8 @@ pub struct FunctionCheck {
     pub index_sites: IndexSites,
     /// The summary of its values for callers; `None` if it is empty.
     pub summary: Option<Arc<Summary>>,
+    /// The segments with names that begin with a digit, in order.
+    pub numbered: Vec<u32>,
 }
 
 /// The queries of a function's check about its module.
@@ -244,6 +246,7 @@ impl<'a> Run<'a> {
             returned,
             index_sites: state.index_sites,
             summary: state.summary(),
+            numbered: state.numbered.iter().copied().collect(),
         };
         (state, check)
     }

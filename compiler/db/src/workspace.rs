@@ -10,8 +10,8 @@ use rx_analysis::{elaborate, suppression};
 use rx_base::{Code, Diagnostic, Severity, Span, TvmVersion};
 use rx_context::ItemPlace;
 use rx_ops::user::Operators;
-use rx_syntax::document::{Document, FileKind, Item, ItemKind};
-use rx_syntax::numbered_names;
+use rx_syntax::document::{Document, FileKind, ItemKind};
+use rx_syntax::{numbered_names, numbered_names_in};
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
@@ -253,7 +253,11 @@ fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
             found.push(diagnostic.map_places(primary, place));
         }
         if item.kind != ItemKind::Foreign {
-            add_numbered_names(&file.document, at, item, &mut found);
+            let numbered = match &check.function {
+                Some(function) => numbered_names_in(item, function.numbered.iter().map(|at| *at as usize)),
+                None => numbered_names(item),
+            };
+            add_numbered_names(&file.document, at, numbered, &mut found);
         }
     }
     if let (Some(version), true) = (file.tvm, is_valid(&found)) {
@@ -268,9 +272,15 @@ fn diagnostics(db: &Database, file: &File) -> Vec<Diagnostic<Span>> {
     found
 }
 
-/// Adds the diagnostics of names that begin with a digit. Each replaces the other diagnostics at its position.
-fn add_numbered_names(document: &Document, at: usize, item: &Item, found: &mut Vec<Diagnostic<Span>>) {
-    for diagnostic in numbered_names(item) {
+/// Adds the diagnostics of the names in item `at` that begin with a digit. Each replaces the other diagnostics at its
+/// position.
+fn add_numbered_names(
+    document: &Document,
+    at: usize,
+    numbered: Vec<Diagnostic<(usize, Span)>>,
+    found: &mut Vec<Diagnostic<Span>>,
+) {
+    for diagnostic in numbered {
         let place = |(segment, span): &(usize, Span)| {
             absolute(document, at, &ItemPlace::Segment(u32::try_from(*segment).unwrap_or(u32::MAX), *span))
         };

@@ -49,6 +49,6 @@ pub use cursor::{At, Cursor, SmallPath};
 pub use diagnostics::syntax_diagnostics;
 pub use document::{Document, Edit, Encoding, FileKind, FunctionKind, Item, ItemKind, Location};
 pub use expressions::Root;
-pub use numbered::numbered_names;
+pub use numbered::{numbered_names, numbered_names_in};
 pub use segment::{Segment, SegmentTree, Statement};
 pub use token::{TokenKind, TokenTable};

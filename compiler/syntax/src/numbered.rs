@@ -9,9 +9,15 @@ use std::collections::btree_map::{BTreeMap, Entry};
 /// Returns one error for each name of an item that begins with a digit, at its first occurrence, with a fix that
 /// renames all occurrences. Positions are a segment's index and a span in it.
 pub fn numbered_names(item: &Item) -> Vec<Diagnostic<(usize, Span)>> {
+    numbered_names_in(item, 0..item.segments.len())
+}
+
+/// Like [`numbered_names`], but visits only some segments, in ascending order: those that contain such names.
+pub fn numbered_names_in(item: &Item, segments: impl IntoIterator<Item = usize>) -> Vec<Diagnostic<(usize, Span)>> {
     let mut places: BTreeMap<(usize, u32), Vec<(usize, Span)>> = BTreeMap::new();
     let mut first: NameMap<(usize, u32)> = NameMap::default();
-    for (at, segment) in item.segments.iter().enumerate() {
+    for at in segments {
+        let Some(segment) = item.segments.get(at) else { continue };
         let tokens = &segment.tree().tokens;
         for token in tokens.numbered() {
             let Some(span) = tokens.span(*token) else { continue };

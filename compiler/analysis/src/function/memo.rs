@@ -34,6 +34,8 @@ pub(super) struct State {
     pub(super) summaries: NameMap<Option<Arc<Summary>>>,
     pub(super) with_diagnostics: BTreeSet<u32>,
     pub(super) with_requirements: BTreeSet<u32>,
+    /// The segments with names that begin with a digit.
+    pub(super) numbered: BTreeSet<u32>,
     pub(super) index_sites: IndexSites,
     pub(super) types: SharedTypes,
 }
@@ -73,7 +75,7 @@ impl State {
             *first = header.result.clone();
             definitions.insert(0, &header.result.exports);
         }
-        State {
+        let mut state = State {
             file: file.clone(),
             segments: segments.to_vec(),
             results,
@@ -84,9 +86,12 @@ impl State {
             summaries: NameMap::default(),
             with_diagnostics: BTreeSet::new(),
             with_requirements: BTreeSet::new(),
+            numbered: BTreeSet::new(),
             index_sites: header.result.index_sites,
             types: SharedTypes::clone(&header.types),
-        }
+        };
+        state.note_numbered(0..segments.len());
+        state
     }
 
     /// Replaces the segments of the last run. Returns the range of the new segments, and the names that the removed
@@ -103,18 +108,32 @@ impl State {
             for (slot, segment) in self.segments[dirty.clone()].iter_mut().zip(&segments[dirty.clone()]) {
                 *slot = segment.clone();
             }
+            self.note_numbered(dirty.clone());
             return (dirty, Vec::new());
         }
         // Indices shift, so the removed results are dropped. All names that they exported count as changed.
         let gone = self.results[replaced.clone()].iter().flat_map(|result| &result.exports);
         let gone = gone.map(|export| export.name).collect();
         self.segments = segments.to_vec();
+        self.numbered = renumbered(&self.numbered, &replaced, &dirty);
+        self.note_numbered(dirty.clone());
         let empty = Arc::new(empty_result());
         self.results.splice(replaced.clone(), std::iter::repeat_n(empty, dirty.len()));
         self.starts.splice(replaced.clone(), std::iter::repeat_n(BlockState::default(), dirty.len()));
         self.masks.splice(replaced, std::iter::repeat_n(Mask::default(), dirty.len()));
         self.index_results();
         (dirty, gone)
+    }
+
+    /// Notes which of these segments have names that begin with a digit.
+    fn note_numbered(&mut self, segments: Range<usize>) {
+        for at in segments {
+            let index = u32::try_from(at).unwrap_or(u32::MAX);
+            match self.segments[at].tree().tokens.numbered().is_empty() {
+                true => self.numbered.remove(&index),
+                false => self.numbered.insert(index),
+            };
+        }
     }
 
     /// Rebuilds the indexes over all results.
@@ -147,6 +166,15 @@ impl State {
         let result = returning.and_then(|result| result.returned_values.clone());
         (!requirements.is_empty() || result.is_some()).then(|| Arc::new(Summary { requirements, result }))
     }
+}
+
+/// Returns a set of segments without the segments `old`, with the numbers that the later ones have once the segments
+/// `new` replace `old`.
+fn renumbered(set: &BTreeSet<u32>, old: &Range<usize>, new: &Range<usize>) -> BTreeSet<u32> {
+    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    let (old_end, new_end) = (number(old.end), number(new.end));
+    let before = set.range(..number(old.start)).copied();
+    before.chain(set.range(old_end..).map(|at| at - old_end + new_end)).collect()
 }
 
 fn empty_result() -> SegmentResult {

@@ -178,6 +178,54 @@ proptest! {
     }
 }
 
+/// Returns a workspace with a function whose body is `lines` bindings, long enough for several segments.
+fn long_function(lines: usize) -> (Workspace, rx_db::FileId, String) {
+    let mut text = "@R.function\ndef main(x: R.Tensor((2, 3), \"float32\")):\n    lv0 = R.nn.relu(x)\n".to_owned();
+    for at in 1..lines {
+        text += &format!("    lv{at} = R.add(lv{}, x)\n", at - 1);
+    }
+    text += &format!("    return lv{}\n", lines - 1);
+    let mut workspace = Workspace::new();
+    let file = workspace.add(&text, FileKind::Rx);
+    assert_like_scratch(&workspace, file, &text);
+    (workspace, file, text)
+}
+
+/// Replaces the only occurrence of `old`, in the workspace and in `text`.
+fn replace(workspace: &mut Workspace, file: rx_db::FileId, text: &mut String, old: &str, new: &str) {
+    let places: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
+    let [at] = places[..] else { panic!("{} occurrences of {old:?}", places.len()) };
+    workspace.edit(file, at..at + old.len(), new);
+    text.replace_range(at..at + old.len(), new);
+    assert_like_scratch(workspace, file, text);
+}
+
+#[test]
+fn numbered_name_in_a_middle_segment_is_reported_until_it_is_removed() {
+    let (mut workspace, file, mut text) = long_function(200);
+    let reported = |workspace: &Workspace| -> Vec<usize> {
+        let found = workspace.diagnostics(file);
+        let own = found.iter().filter(|diagnostic| diagnostic.message.starts_with("`0_bias` is no name"));
+        own.map(|diagnostic| diagnostic.primary.start as usize).collect()
+    };
+    let places = |text: &str| -> Vec<usize> { text.match_indices("0_bias").map(|(at, _)| at).collect() };
+    let pasted: String = (0..100).map(|at| format!("    a{at} = R.nn.relu(lv0)\n")).collect();
+    let edits = [
+        ("R.add(lv120, x)", "R.add(0_bias, x)".to_owned()),
+        // More segments before the name, then fewer.
+        ("    lv40 = ", format!("{pasted}    lv40 = ")),
+        (pasted.as_str(), String::new()),
+        ("0_bias", "lv120".to_owned()),
+        // Also in the header.
+        ("(x: R", "(0_bias: R.Tensor((3,), \"float32\"), x: R".to_owned()),
+        ("0_bias", "bias".to_owned()),
+    ];
+    for (old, new) in edits {
+        replace(&mut workspace, file, &mut text, old, &new);
+        assert_eq!(reported(&workspace), places(&text), "after the edit of {old:?}");
+    }
+}
+
 /// The reused inputs of a removed file must contain nothing that a later file could see.
 #[test]
 fn inputs_of_a_removed_file_are_used_again() {
