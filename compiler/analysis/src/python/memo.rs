@@ -16,6 +16,10 @@ struct Kept {
     /// The names of constants that the item binds itself.
     shadowed: Vec<Name>,
     segments: Vec<Row>,
+    /// The number of rows with a substituted segment.
+    substituted: usize,
+    /// The number of rows that bind names of constants.
+    binding: usize,
 }
 
 /// A segment that has been examined.
@@ -42,7 +46,7 @@ impl SubstitutionMemo {
         }
         kept.constants = constants.clone();
         kept.follow(segments);
-        if kept.segments.iter().all(|row| row.result.is_none()) {
+        if kept.substituted == 0 {
             return segments.clone();
         }
         kept.segments.iter().map(|row| row.result.as_ref().unwrap_or(&row.text).clone()).collect()
@@ -63,14 +67,24 @@ impl Kept {
             Row { text: text.clone(), affected, binds, result: None }
         });
         let new: Vec<Row> = new.collect();
-        self.segments.splice(prefix..before - suffix, new);
-        let shadowed = sorted(self.segments.iter().flat_map(|row| row.binds.iter().copied()));
+        self.binding += new.iter().filter(|row| !row.binds.is_empty()).count();
+        for old in self.segments.splice(prefix..before - suffix, new) {
+            self.binding -= usize::from(!old.binds.is_empty());
+            self.substituted -= usize::from(old.result.is_some());
+        }
+        let shadowed = match self.binding {
+            0 => Vec::new(),
+            _ => sorted(self.segments.iter().flat_map(|row| row.binds.iter().copied())),
+        };
         let same_names = shadowed == self.shadowed;
         self.shadowed = shadowed;
         let dirty = if same_names { prefix..after - suffix } else { 0..after };
         let known = Known { constants: &self.constants, shadowed: &self.shadowed };
         for row in self.segments.iter_mut().take(dirty.end).skip(dirty.start).filter(|row| row.affected) {
-            row.result = substitute::segment(&row.text, &known).map(Arc::new);
+            let result = substitute::segment(&row.text, &known).map(Arc::new);
+            self.substituted += usize::from(result.is_some());
+            self.substituted -= usize::from(row.result.is_some());
+            row.result = result;
         }
     }
 }

@@ -250,3 +250,22 @@ fn segments_are_replaced_again_only_where_something_changed() {
     let without = segments(&["y = f(x)\n"]);
     assert!(Arc::ptr_eq(&substituted(&without, &known, &memo), &without));
 }
+
+#[test]
+fn binding_of_a_constant_that_an_edit_adds_and_removes_is_seen_in_all_segments() {
+    let memo = SubstitutionMemo::default();
+    let known = constants("W = 24\n", 0);
+    let parts = |texts: &[&str]| segments(texts).to_vec();
+    let (head, uses, binds) = (parts(&["x = g(y)\n"]), parts(&["y = f(W)\n", "z = f(W)\n"]), parts(&["W = g(x)\n"]));
+    let free: Arc<[Arc<Segment>]> = [&head[..], &uses[..]].concat().into();
+    let bound: Arc<[Arc<Segment>]> = [&head[..], &binds[..], &uses[..]].concat().into();
+    for _ in 0..2 {
+        let replaced = substituted(&free, &known, &memo);
+        assert!(Arc::ptr_eq(&replaced[0], &free[0]));
+        assert!((1..3).all(|at| !Arc::ptr_eq(&replaced[at], &free[at])));
+        assert!(Arc::ptr_eq(&substituted(&bound, &known, &memo), &bound));
+    }
+    let head: Arc<[Arc<Segment>]> = head.into();
+    substituted(&free, &known, &memo);
+    assert!(Arc::ptr_eq(&substituted(&head, &known, &memo), &head));
+}
