@@ -46,15 +46,14 @@ impl Layout {
 
     /// Returns the rows of the first `count` segments.
     pub(super) fn prefix(&self, count: usize) -> Layout {
-        let errors = self.errors.partition_point(|(segment, _)| (*segment as usize) < count);
-        let mut layout = self.clone();
-        layout.starts.truncate(count + 1);
-        layout.lines.truncate(count + 1);
-        layout.entries.truncate(count);
-        layout.statements.truncate(count);
-        layout.errors.truncate(errors);
-        layout.directed.truncate(self.directed.partition_point(|segment| (*segment as usize) < count));
-        layout
+        Layout {
+            starts: front(&self.starts, count + 1),
+            lines: front(&self.lines, count + 1),
+            entries: front(&self.entries, count),
+            statements: front(&self.statements, count),
+            errors: front(&self.errors, self.errors.partition_point(|(segment, _)| (*segment as usize) < count)),
+            directed: front(&self.directed, self.directed.partition_point(|segment| (*segment as usize) < count)),
+        }
     }
 
     /// Appends a row.
@@ -141,6 +140,13 @@ impl Layout {
             .iter()
             .map(|(segment, error)| (*segment as usize, Diagnostic::new(error.code, error.span, error.message)))
     }
+}
+
+/// Copies the first `count` values, with capacity for as many values as there are.
+pub(super) fn front<T: Clone>(values: &[T], count: usize) -> Vec<T> {
+    let mut copies = Vec::with_capacity(values.len());
+    copies.extend_from_slice(values.get(..count).unwrap_or(values));
+    copies
 }
 
 /// The index of the last of the first `len` values that is at most `wanted`; 0 if there is none. The values are sorted.

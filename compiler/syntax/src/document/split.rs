@@ -1,7 +1,7 @@
 //! Splitting of a scanned text into segments, and assembly of segments into items. Both a new document and an edit use
 //! it.
 
-use super::layout::{Layout, Row};
+use super::layout::{Layout, Row, front};
 use super::lead::{Imports, imports};
 use super::outline::{Cut, Entry, Head, IndentationError, Outline, Step};
 use super::{Document, FileKind, Item};
@@ -94,7 +94,7 @@ pub(super) struct Assembly {
 impl Assembly {
     /// Continues an item of which the first `count` segments are kept.
     pub(super) fn resume(item: &Item, count: usize) -> Assembly {
-        let segments = item.segments.iter().take(count).cloned().collect();
+        let segments = front(&item.segments, count);
         Assembly { items: Vec::new(), segments, open: Some((item.clone(), item.layout.prefix(count))) }
     }
 
