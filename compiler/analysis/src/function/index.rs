@@ -5,6 +5,7 @@ use crate::entry::Entry;
 use rx_base::name::NameMap;
 use rx_base::{Name, Span};
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The definitions of each name: pairs of a segment and an index into its exports, ascending.
@@ -37,6 +38,21 @@ impl Definitions {
                 }
             }
         }
+    }
+
+    /// Removes the definitions in the segments `old`, and renumbers later segments: the one after `old` gets the number
+    /// `end`.
+    pub(super) fn renumber(&mut self, old: &Range<u32>, end: u32) {
+        self.0.retain(|_, places| {
+            places.retain(|(segment, _)| {
+                let at = *segment;
+                if at >= old.end {
+                    *segment = at - old.end + end;
+                }
+                !old.contains(&at)
+            });
+            !places.is_empty()
+        });
     }
 
     /// Returns the last definition of `name` before segment `at`.

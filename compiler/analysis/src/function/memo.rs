@@ -114,14 +114,21 @@ impl State {
         // Indices shift, so the removed results are dropped. All names that they exported count as changed.
         let gone = self.results[replaced.clone()].iter().flat_map(|result| &result.exports);
         let gone = gone.map(|export| export.name).collect();
+        for result in &self.results[replaced.clone()] {
+            self.index_sites -= result.index_sites;
+        }
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let (old, end) = (number(replaced.start)..number(replaced.end), number(dirty.end));
+        self.definitions.renumber(&old, end);
+        for set in [&mut self.with_diagnostics, &mut self.with_requirements, &mut self.numbered] {
+            *set = renumbered(set, &old, end);
+        }
         self.segments = segments.to_vec();
-        self.numbered = renumbered(&self.numbered, &replaced, &dirty);
         self.note_numbered(dirty.clone());
         let empty = Arc::new(empty_result());
         self.results.splice(replaced.clone(), std::iter::repeat_n(empty, dirty.len()));
         self.starts.splice(replaced.clone(), std::iter::repeat_n(BlockState::default(), dirty.len()));
         self.masks.splice(replaced, std::iter::repeat_n(Mask::default(), dirty.len()));
-        self.index_results();
         (dirty, gone)
     }
 
@@ -133,25 +140,6 @@ impl State {
                 true => self.numbered.remove(&index),
                 false => self.numbered.insert(index),
             };
-        }
-    }
-
-    /// Rebuilds the indexes over all results.
-    fn index_results(&mut self) {
-        self.definitions = Definitions::default();
-        self.with_diagnostics.clear();
-        self.with_requirements.clear();
-        self.index_sites = IndexSites::default();
-        for (at, result) in self.results.iter().enumerate() {
-            let at = u32::try_from(at).unwrap_or(u32::MAX);
-            self.definitions.insert(at, &result.exports);
-            if !result.diagnostics.is_empty() {
-                self.with_diagnostics.insert(at);
-            }
-            if !result.requirements.is_empty() {
-                self.with_requirements.insert(at);
-            }
-            self.index_sites += result.index_sites;
         }
     }
 
@@ -168,13 +156,10 @@ impl State {
     }
 }
 
-/// Returns a set of segments without the segments `old`, with the numbers that the later ones have once the segments
-/// `new` replace `old`.
-fn renumbered(set: &BTreeSet<u32>, old: &Range<usize>, new: &Range<usize>) -> BTreeSet<u32> {
-    let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
-    let (old_end, new_end) = (number(old.end), number(new.end));
-    let before = set.range(..number(old.start)).copied();
-    before.chain(set.range(old_end..).map(|at| at - old_end + new_end)).collect()
+/// Returns a set of segments without the segments `old`, where the segment after them gets the number `end`.
+fn renumbered(set: &BTreeSet<u32>, old: &Range<u32>, end: u32) -> BTreeSet<u32> {
+    let before = set.range(..old.start).copied();
+    before.chain(set.range(old.end..).map(|at| at - old.end + end)).collect()
 }
 
 fn empty_result() -> SegmentResult {

@@ -226,6 +226,25 @@ fn numbered_name_in_a_middle_segment_is_reported_until_it_is_removed() {
     }
 }
 
+#[test]
+fn definitions_after_inserted_and_deleted_segments_are_found() {
+    let (mut workspace, file, mut text) = long_function(200);
+    let pasted: String = (0..100).map(|at| format!("    lv{} = R.zeros((2, {at}), \"float32\")\n", 100 + at)).collect();
+    let edits = [
+        // Other definitions of names that are defined and used later.
+        ("    lv40 = ", format!("{pasted}    lv40 = ")),
+        ("R.add(lv60, x)", "R.add(lv150, x)".to_owned()),
+        ("R.add(lv197, x)", "R.add(lv61, x)".to_owned()),
+        ("R.add(lv61, x)\n    lv199", "R.add(missing, x)\n    lv199".to_owned()),
+        (pasted.as_str(), String::new()),
+        ("R.add(lv70, x)", "R.add(lv69, x)".to_owned()),
+        ("R.add(missing, x)", "R.add(lv71, x)".to_owned()),
+    ];
+    for (old, new) in edits {
+        replace(&mut workspace, file, &mut text, old, &new);
+    }
+}
+
 /// The reused inputs of a removed file must contain nothing that a later file could see.
 #[test]
 fn inputs_of_a_removed_file_are_used_again() {
