@@ -7,7 +7,7 @@
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet};
 use rx_syntax::ast::StatementKind;
-use rx_syntax::{Segment, TokenKind};
+use rx_syntax::{Segment, Statement, TokenKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,12 +15,16 @@ use std::sync::Arc;
 /// do not know the return type.
 const LONGEST_CHAIN: u32 = 16;
 
-/// Returns every name in a function's text once: a superset of its callees. The name in its own header is not
-/// included.
-pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
+/// Returns every name in a function's text once, sorted, if it is `wanted`. The name in its own header is not included.
+pub fn mentions(segments: &[Arc<Segment>], wanted: impl Fn(&Name) -> bool) -> Arc<[Name]> {
     let mut names = BTreeSet::new();
+    let is_header = |statement: &Statement| matches!(statement.tree.kind, StatementKind::Def { .. });
     let mut header_seen = false;
     for segment in segments {
+        if header_seen || !segment.tree().statements.iter().any(is_header) {
+            names.extend(segment.names().iter().copied().filter(&wanted));
+            continue;
+        }
         for statement in &segment.tree().statements {
             let own = match statement.tree.kind {
                 StatementKind::Def { name, .. } if !std::mem::replace(&mut header_seen, true) => Some(name),
@@ -28,7 +32,8 @@ pub fn mentions(segments: &[Arc<Segment>]) -> Arc<[Name]> {
             };
             let cursor = segment.cursor(statement);
             let is_name = |token: &u32| Some(*token) != own && cursor.kind(*token).is_some_and(TokenKind::is_name);
-            names.extend((0..statement.token_count).filter(is_name).map(|token| cursor.name(token)));
+            let found = (0..statement.token_count).filter(is_name).map(|token| cursor.name(token));
+            names.extend(found.filter(&wanted));
         }
     }
     names.into_iter().collect()
@@ -110,9 +115,20 @@ mod tests {
 
     #[test]
     fn a_header_does_not_mention_its_own_name() {
-        let mentions = |text: &str| super::mentions(&[Arc::new(rx_syntax::Segment::new(text.into()))]);
+        let mentions = |text: &str| super::mentions(&[Arc::new(rx_syntax::Segment::new(text.into()))], |_| true);
         assert!(!mentions("def f(x: R.Tensor):\n    return g(x)\n").contains(&name("f")));
         assert!(mentions("def f(x: R.Tensor):\n    return f(x)\n").contains(&name("f")));
+    }
+
+    #[test]
+    fn mentions_in_later_segments_are_found() {
+        let texts = ["@R.function\n", "def f(x):\n    y = g(x)\n", "    z = f(h(y))\n", "    def k(): return g\n"];
+        let segments = texts.map(|text| Arc::new(rx_syntax::Segment::new(text.into())));
+        let is_function = |name: &Name| ["f", "g", "h", "i", "k"].contains(&name.as_str());
+        let found = super::mentions(&segments, is_function);
+        assert_eq!(found.iter().map(Name::as_str).collect::<Vec<_>>(), ["f", "g", "h", "k"]);
+        let found = super::mentions(&segments[..2], is_function);
+        assert_eq!(found.iter().map(Name::as_str).collect::<Vec<_>>(), ["g"]);
     }
 
     #[test]

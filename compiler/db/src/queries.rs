@@ -248,10 +248,11 @@ pub(crate) fn signature(db: &dyn salsa::Database, item: ItemInput) -> Arc<Signat
     }
 }
 
-/// Returns the names that occur in an item's text.
+/// Returns the functions of an item's scope whose names occur in its text: a superset of its callees.
 #[salsa::tracked(returns(clone))]
 fn mentions(db: &dyn salsa::Database, item: ItemInput) -> Arc<[Name]> {
-    rx_analysis::returns::mentions(&item.segments(db))
+    let index = scope_index(db, item.scope(db));
+    rx_analysis::returns::mentions(&item.segments(db), |name| index.contains_key(name))
 }
 
 /// Returns the functions of a scope whose return types can be inferred for their callers.

@@ -329,7 +329,7 @@ fn declares(cursor: Cursor<'_>, value: &Expr, file: &FileContext) -> bool {
 
 /// Returns a name derived from `symbol` that neither the function nor the file uses. For example, `n` becomes `n_1`.
 fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String {
-    let mentioned = rx_analysis::returns::mentions(segments);
+    let mentioned = rx_analysis::returns::mentions(segments, |_| true);
     let taken = |candidate: &String| {
         let candidate = name(candidate);
         mentioned.contains(&candidate) || file.symbols.contains(&candidate)

@@ -8,7 +8,8 @@ use crate::directive::{self, Directive};
 use crate::line;
 use crate::shape::Reader;
 use crate::token::{Literal, TokenKind, TokenTable, tokens};
-use rx_base::{Code, Span};
+use rx_base::name::{NameSet, name};
+use rx_base::{Code, Name, Span};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
@@ -23,6 +24,7 @@ pub struct Segment {
     tree: OnceLock<SegmentTree>,
     directives: OnceLock<Box<[Directive]>>,
     evidence: OnceLock<Evidence>,
+    names: OnceLock<Box<[Name]>>,
 }
 
 /// The tokens and statements of a segment, in source order. The statements are a flat list: block nesting follows from
@@ -57,8 +59,8 @@ impl Segment {
     /// Creates a segment of `text`.
     pub fn new(text: Arc<str>) -> Segment {
         let (newlines, ascii) = line::count_newlines(&text);
-        let (line_starts, tree, directives, evidence) = Default::default();
-        Segment { newlines, ascii, text, line_starts, tree, directives, evidence }
+        let (line_starts, tree, directives, evidence, names) = Default::default();
+        Segment { newlines, ascii, text, line_starts, tree, directives, evidence, names }
     }
 
     /// Returns a segment with the same text but the given statements. Their trees refer to `literals` by token indices
@@ -109,6 +111,16 @@ impl Segment {
     /// The evidence for a dialect that the text contains.
     pub(crate) fn evidence(&self) -> &Evidence {
         self.evidence.get_or_init(|| Evidence::of(self))
+    }
+
+    /// The names in the text, each once, in no particular order.
+    pub fn names(&self) -> &[Name] {
+        self.names.get_or_init(|| {
+            let tokens = &self.tree().tokens;
+            let places = (0..tokens.len()).filter(|token| tokens.kind(*token).is_some_and(TokenKind::is_name));
+            let texts = places.filter_map(|token| self.text.get(tokens.span(token)?.range()));
+            texts.map(name).collect::<NameSet>().into_iter().collect()
+        })
     }
 
     /// Whether the text contains the marker of a directive. Cheap: it searches the text without lexing it.

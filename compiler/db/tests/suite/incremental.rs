@@ -245,6 +245,38 @@ fn definitions_after_inserted_and_deleted_segments_are_found() {
     }
 }
 
+#[test]
+fn function_that_is_added_after_its_call_has_an_inferred_type() {
+    let main = concat!(
+        "    @R.function\n",
+        "    def main(x: R.Tensor((2, 3), \"float32\")):\n",
+        "        cls = Module\n",
+        "        z = cls.helper(x)\n",
+        "        return z\n",
+    );
+    let helper = concat!(
+        "    @R.function\n",
+        "    def helper(y: R.Tensor((2, 3), \"float32\")):\n",
+        "        return R.permute_dims(y)\n",
+    );
+    let mut text = format!("@I.ir_module\nclass Module:\n{main}");
+    let mut workspace = Workspace::new();
+    let file = workspace.add(&text, FileKind::Rx);
+    assert_like_scratch(&workspace, file, &text);
+    let edits = [
+        ("class Module:\n", format!("class Module:\n{helper}"), true),
+        ("def helper", "def other".to_owned(), false),
+        ("def other", "def helper".to_owned(), true),
+        (helper, String::new(), false),
+    ];
+    for (old, new, is_known) in edits {
+        replace(&mut workspace, file, &mut text, old, &new);
+        let types = workspace.types(file);
+        let known = types.iter().any(|row| row.name == "z" && row.struct_info.contains("(3, 2)"));
+        assert_eq!(known, is_known, "after the edit of {old:?}");
+    }
+}
+
 /// The reused inputs of a removed file must contain nothing that a later file could see.
 #[test]
 fn inputs_of_a_removed_file_are_used_again() {
