@@ -4,7 +4,7 @@ use super::Dialect;
 use crate::ast::StatementKind;
 use crate::document::{Document, ItemKind};
 use crate::printer::signature::{Signature, has_quoted_name};
-use crate::{Cursor, Segment};
+use crate::{Cursor, Segment, TokenKind};
 
 /// The number of occurrences that indicate each dialect. `weak` counts classic spellings that 0.27 still accepts; they
 /// count only if there is no other evidence.
@@ -100,24 +100,35 @@ impl Evidence {
     }
 
     /// Counts evidence in a statement's tokens. This is cheaper than walking trees, and these words have the same
-    /// meaning wherever they occur.
+    /// meaning wherever they occur. Only the text of names and strings is read: other tokens are no evidence.
     fn tokens(&mut self, cursor: Cursor<'_>, count: u32) {
+        // 1 after `T`, 2 after `T.`.
         let mut member_of_t = 0u8;
         for token in 0..count {
-            let text = cursor.text(token);
-            match text {
-                "T" => member_of_t = 1,
-                "." => member_of_t = if member_of_t == 1 { 2 } else { 0 },
-                _ => {
-                    match text {
-                        "block" | "block_attr" if member_of_t == 2 => self.classic += 1,
-                        "bool" if member_of_t == 2 && cursor.text(token + 1) == "(" => self.weak += 1,
-                        _ => {}
+            member_of_t = match cursor.kind(token) {
+                Some(TokenKind::Dot) if member_of_t == 1 => 2,
+                Some(TokenKind::Name) => {
+                    let text = cursor.text(token);
+                    if may_be_evidence(text) {
+                        self.name(text, member_of_t == 2, || cursor.kind(token + 1) == Some(TokenKind::LeftParen));
                     }
-                    member_of_t = 0;
-                    self.word(text);
+                    u8::from(text == "T")
                 }
-            }
+                Some(TokenKind::String | TokenKind::UnclosedString) => {
+                    self.word(cursor.text(token));
+                    0
+                }
+                _ => 0,
+            };
+        }
+    }
+
+    /// Counts the evidence of a name. `of_t` is whether it follows `T.`; `is_called` returns whether `(` follows it.
+    fn name(&mut self, name: &str, of_t: bool, is_called: impl FnOnce() -> bool) {
+        match name {
+            "block" | "block_attr" if of_t => self.classic += 1,
+            "bool" if of_t && is_called() => self.weak += 1,
+            _ => self.word(name),
         }
     }
 
@@ -137,5 +148,59 @@ impl Evidence {
             _ if word.starts_with("\"tir.") => self.classic += 1,
             _ => {}
         }
+    }
+}
+
+/// Whether a name may be evidence, by its first letter. Most names of a program fail this test, which is cheaper than the
+/// comparison with each name that is evidence.
+fn may_be_evidence(name: &str) -> bool {
+    matches!(name.as_bytes().first(), Some(b'O' | b'P' | b'T' | b'b' | b'o' | b's' | b't'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dialect, Evidence};
+    use crate::Segment;
+    use crate::document::{Document, FileKind};
+
+    /// Returns the numbers of occurrences in `text` that indicate the current dialect, the classic one, and the classic
+    /// one weakly.
+    fn counts(text: &str) -> [u32; 3] {
+        let evidence = Evidence::of(&Segment::new(text.into()));
+        [evidence.current, evidence.classic, evidence.weak]
+    }
+
+    #[test]
+    fn each_word_is_evidence() {
+        let current = ["TypeVar", "out_ty", "ty_args", "sblock", "sblock_alloc_buffer", "sblock_attr", "tirx"];
+        for word in current.into_iter().chain(["\"ir.GenericConst\"", "\"tirx.noalias\""]) {
+            assert_eq!(counts(&format!("x = f({word})\n")), [1, 0, 0], "{word}");
+        }
+        let classic = ["out_sinfo", "sinfo_args", "tir_vars", "tir", "\"relax.expr.Constant\"", "\"tir.noalias\""];
+        for word in classic.into_iter().chain(["T.block()", "T . block_attr"]) {
+            assert_eq!(counts(&format!("x = f({word})\n")), [0, 1, 0], "{word}");
+        }
+        for word in ["R.Object", "R.Prim", "\"void\"", "T.bool(1)"] {
+            assert_eq!(counts(&format!("x = f({word})\n")), [0, 0, 1], "{word}");
+        }
+    }
+
+    #[test]
+    fn other_words_are_no_evidence() {
+        for word in
+            ["block", "R.block", "T.bool", "Tensor", "blocks", "T[0].block", "\"block\"", "a_tir", "3.5", "T..."]
+        {
+            assert_eq!(counts(&format!("x = f({word})\n")), [0; 3], "{word}");
+        }
+    }
+
+    #[test]
+    fn dialect_follows_the_majority_of_all_segments() {
+        let lines = "    y = f(x)\n".repeat(200);
+        let text = |last: &str| format!("@R.function\ndef f(x):\n    a = g(tir)\n{lines}    {last}\n");
+        let detect = |last: &str| Dialect::detect(&Document::new(&text(last), FileKind::Rx));
+        assert_eq!(detect("b = x"), Dialect::Classic);
+        assert_eq!(detect("b = g(tirx)"), Dialect::Tvm027);
+        assert_eq!(detect("b = g(tirx, tir)"), Dialect::Classic);
     }
 }
