@@ -159,6 +159,11 @@ impl Dialect {
         self.spell(Place::Keyword, canonical)
     }
 
+    /// Whether the spelling of a canonical keyword depends on the dialect, as that of `out_ty` does.
+    pub fn keyword_varies(canonical: &str) -> bool {
+        Dialect::Classic.spell_keyword(canonical) != canonical
+    }
+
     /// Returns this dialect's spelling of a canonical metadata key.
     pub fn spell_metadata_key(self, canonical: &str) -> &str {
         self.spell(Place::MetadataKey, canonical)
@@ -245,6 +250,12 @@ mod tests {
         assert_eq!(current.canonical_attr_key("tir.noalias"), "tirx.noalias");
         assert_eq!(current.canonical_metadata_key("relax.expr.Constant"), "ir.GenericConst");
         assert_eq!(current.canonical_call("R.add"), "R.add");
+    }
+
+    #[test]
+    fn keyword_varies_only_if_a_dialect_spells_it_differently() {
+        assert!(Dialect::keyword_varies("out_ty") && Dialect::keyword_varies("ty_args"));
+        assert!(!Dialect::keyword_varies("strides") && !Dialect::keyword_varies("T.sblock"));
     }
 
     #[test]

@@ -40,7 +40,11 @@ impl List<'_, '_> {
         if keyword.is_some() {
             return;
         }
-        let dialect = Dialect::detect(self.view.document());
+        // The dialect is detected only if it matters, because the first detection reads the whole document.
+        let dialect = match schema.params.iter().any(|param| Dialect::keyword_varies(param.name)) {
+            true => Dialect::detect(self.view.document()),
+            false => Dialect::Tvm027,
+        };
         let variadic = variadic_of(schema);
         for (index, param) in schema.params.iter().enumerate() {
             let keyword = format!("{}=", dialect.spell_keyword(param.name));
@@ -69,7 +73,8 @@ impl List<'_, '_> {
         if site.arguments.get(site.active).is_some_and(|argument| argument.keyword.is_some()) {
             return;
         }
-        let is_classic = Dialect::detect(self.view.document()).is_classic();
+        let varies = form.params.iter().any(|param| param.classic.is_some());
+        let is_classic = varies && Dialect::detect(self.view.document()).is_classic();
         for (index, param) in form.params.iter().enumerate() {
             let name = param.classic.filter(|_| is_classic).unwrap_or(param.name);
             let keyword = format!("{name}=");
