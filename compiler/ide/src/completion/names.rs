@@ -4,8 +4,10 @@ use super::{CompletionKind, List};
 use crate::call_site::{CallSite, Written};
 use crate::dataflow::DataflowReader;
 use rx_analysis::Entry;
+use rx_analysis::elaborate::SegmentResult;
+use rx_analysis::function::FunctionCheck;
 use rx_analysis::position_scope::open_rows;
-use rx_base::name::{NameSet, name};
+use rx_base::name::{NameMap, NameSet, name};
 use rx_base::{DType, Name, Severity};
 use rx_ir::StructInfo;
 use rx_ops::ParamKind;
@@ -20,6 +22,14 @@ const MOST_SEGMENTS: usize = 10_000;
 
 /// The maximal number of variables for which the inference rule of the call is run.
 const MOST_TRIALS: usize = 32;
+
+/// A name that is visible at the position.
+struct Visible {
+    name: Name,
+    entry: Entry,
+    /// The segment that binds the name or refines its entry; 0 for the parameters.
+    segment: usize,
+}
 
 impl List<'_, '_> {
     /// Adds variables, symbolic dims and namespaces.
@@ -80,9 +90,11 @@ impl List<'_, '_> {
     /// Returns the names in scope that start with the typed prefix, with their entries. The names that nothing uses yet
     /// come first: the nearest bindings, then the parameters in their order (weights are mostly passed in this order).
     fn known_names(&mut self) -> Vec<(Name, Entry)> {
-        let mut found = self.visible_values();
-        let used = self.used_names();
-        found.sort_by_key(|(name, _)| used.contains(name));
+        let visible = self.visible_values();
+        let used = self.used_names(&visible);
+        let entries = visible.into_iter().map(|it| (it.name, it.entry));
+        let (mut found, used): (Vec<_>, Vec<_>) = entries.partition(|(name, _)| !used.contains(name));
+        found.extend(used);
         if found.len() > MOST_NAMES {
             self.found.incomplete = true;
             found.truncate(MOST_NAMES);
@@ -99,7 +111,7 @@ impl List<'_, '_> {
 
     /// Returns the names that are visible at the position and start with the typed prefix: bindings, nearest first, then
     /// parameters, in their order. The variables that the statement at the position binds are not visible.
-    fn visible_values(&mut self) -> Vec<(Name, Entry)> {
+    fn visible_values(&mut self) -> Vec<Visible> {
         let Some(check) = self.view.check(self.location.item) else { return Vec::new() };
         let (mut bindings, mut params) = (Vec::new(), Vec::new());
         let mut seen = NameSet::default();
@@ -108,7 +120,8 @@ impl List<'_, '_> {
         if let Some(own) = check.segments.get(self.location.segment).filter(|_| self.location.segment > 0) {
             for row in open_rows(self.segment, own, self.at) {
                 if self.fits(&row.name) && row.name != "_" && seen.insert(row.name) {
-                    bindings.push((row.name, Entry::value(row.ty.clone())));
+                    let entry = Entry::value(row.ty.clone());
+                    bindings.push(Visible { name: row.name, entry, segment: self.location.segment });
                 }
             }
         }
@@ -133,7 +146,7 @@ impl List<'_, '_> {
                 };
                 if visible {
                     let found = if segment == 0 { &mut params } else { &mut bindings };
-                    found.push((export.name, export.entry.clone()));
+                    found.push(Visible { name: export.name, entry: export.entry.clone(), segment });
                 }
             }
         }
@@ -142,32 +155,76 @@ impl List<'_, '_> {
         bindings
     }
 
-    /// Returns the names that the function uses before the position. The uses in earlier segments are known from the
-    /// check. A use in the segment that defines the name is found by the text, where the definition is one mention.
-    fn used_names(&self) -> NameSet {
+    /// Returns the names of `visible` that the function uses between their binding and the position. The uses in segments
+    /// after the one that binds the name are known from the check; those in that segment are found by its text. Only
+    /// segments that may change the answer are read: in a long function these are few.
+    ///
+    /// The names of the header need all segments, up to the one in which the last of them is used. They are searched
+    /// separately so that the other names need only the segments after the first that binds one of them.
+    fn used_names(&self, visible: &[Visible]) -> NameSet {
         let mut used = NameSet::default();
         let Some(check) = self.view.check(self.location.item) else { return used };
-        let before = |most| self.location.segment.saturating_sub(most).max(1);
-        for result in check.segments.iter().take(self.location.segment).skip(before(MOST_SEGMENTS)) {
-            used.extend(result.imports.iter().map(|(name, _)| *name));
+        for of_header in [true, false] {
+            let group = visible.iter().filter(|it| (it.segment == 0) == of_header);
+            self.add_imported(&check, group.map(|it| (it.name, it.segment)).collect(), &mut used);
         }
-        let nearest = self.item.segments.iter().zip(check.segments.iter()).enumerate().take(self.location.segment + 1);
-        for (index, (segment, result)) in nearest.skip(before(MOST_NAMES)) {
-            let here = index == self.location.segment;
-            let tokens = &segment.tree().tokens;
-            let end = if here { tokens.at_or_after(self.at) } else { tokens.len() };
-            let mut once = NameSet::default();
-            for token in 0..end {
-                let word = tokens.span(token).filter(|_| tokens.kind(token) == Some(TokenKind::Name));
-                let word = word.and_then(|span| segment.text().get(span.range())).filter(|word| self.fits(word));
-                let Some(word) = word.map(name) else { continue };
-                let is_own = result.exports.iter().any(|export| export.name == word);
-                if (is_own && !once.insert(word)) || (!is_own && here) {
-                    used.insert(word);
-                }
+        let first = self.first_of_nearest(MOST_NAMES);
+        let binding = visible.iter().map(|it| it.segment);
+        let mut read: Vec<usize> =
+            std::iter::once(self.location.segment).chain(binding).filter(|segment| *segment >= first).collect();
+        read.dedup();
+        for segment in read {
+            if let Some(result) = check.segments.get(segment) {
+                self.add_mentioned(segment, result, &mut used);
             }
         }
         used
+    }
+
+    /// Returns the first of the `most` segments before the position, without the header's segment.
+    fn first_of_nearest(&self, most: usize) -> usize {
+        self.location.segment.saturating_sub(most).max(1)
+    }
+
+    /// Adds the names of `unused`, given with the segments that bind them, that such a segment or a later one imports.
+    /// Only segments before that of the position count. A segment imports a name that it binds if it uses an earlier
+    /// variable of this name, as in `x = R.abs(x)`, or only refines its entry.
+    fn add_imported(&self, check: &FunctionCheck, mut unused: NameMap<usize>, used: &mut NameSet) {
+        let Some(earliest) = unused.values().min().copied() else { return };
+        let first = self.first_of_nearest(MOST_SEGMENTS).max(earliest);
+        for (segment, result) in check.segments.iter().enumerate().take(self.location.segment).skip(first) {
+            for (name, _) in &result.imports {
+                if unused.get(name).is_some_and(|binding| *binding <= segment) {
+                    unused.remove(name);
+                    used.insert(*name);
+                }
+            }
+            if unused.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Adds the names that `segment` binds and mentions again before the position. In the segment of the position, adds
+    /// also the mentioned names that it imports.
+    fn add_mentioned(&self, segment: usize, result: &SegmentResult, used: &mut NameSet) {
+        let here = segment == self.location.segment;
+        let Some(segment) = self.item.segments.get(segment) else { return };
+        let tokens = &segment.tree().tokens;
+        let end = if here { tokens.at_or_after(self.at) } else { tokens.len() };
+        let mut bound: NameSet = result.exports.iter().map(|export| export.name).collect();
+        for (name, _) in &result.imports {
+            bound.remove(name);
+        }
+        let mut once = NameSet::default();
+        for token in (0..end).filter(|token| tokens.kind(*token) == Some(TokenKind::Name)) {
+            let word = tokens.span(token).and_then(|span| segment.text().get(span.range()));
+            let Some(word) = word.filter(|word| self.fits(word)).map(name) else { continue };
+            let is_bound = bound.contains(&word);
+            if (is_bound && !once.insert(word)) || (!is_bound && here) {
+                used.insert(word);
+            }
+        }
     }
 
     /// Returns the index of the dataflow block that contains the position.

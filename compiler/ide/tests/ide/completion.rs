@@ -200,6 +200,37 @@ fn unused_values_come_before_used_ones() {
     assert_eq!(labels_of(&format!("{text}z = R.abs(w1)\n    y = R.abs(w$0"))[..2], ["w2", "w1"]);
 }
 
+/// Returns 40 statements, more than a segment has, that use only `x`. `first` is the number of the first.
+fn more_than_a_segment(first: usize) -> String {
+    (first..first + 40).map(|at| format!("z{at} = R.abs(x)\n")).collect()
+}
+
+#[test]
+fn values_used_in_other_segments_come_last() {
+    let (one, two, three) = (more_than_a_segment(100), more_than_a_segment(200), more_than_a_segment(300));
+    let both = "a1 = R.abs(x)\na2 = R.exp(x)\n";
+    let first_two = |body: String| labels(&format!("{body}y = R.negative(a$0"))[..2].to_vec();
+    assert_eq!(first_two(format!("{both}{one}{two}")), ["a2", "a1"]);
+    // Used in a later segment, in the segment that binds it, and in the segment of the position.
+    assert_eq!(first_two(format!("{both}{one}q = R.abs(a2)\n{two}")), ["a1", "a2"]);
+    assert_eq!(first_two(format!("{both}q = R.abs(a2)\n{one}{two}")), ["a1", "a2"]);
+    assert_eq!(first_two(format!("{both}{one}{two}q = R.abs(a2)\n")), ["a1", "a2"]);
+    // An earlier segment uses an earlier variable of this name.
+    let earlier = format!("a2 = R.exp(x)\n{one}q = R.abs(a2)\n{two}");
+    assert_eq!(first_two(format!("{earlier}{both}{three}")), ["a2", "a1"]);
+}
+
+#[test]
+fn params_used_in_an_earlier_segment_come_last() {
+    let tensor = "R.Tensor((4,), \"float32\")";
+    let head = format!("@R.function\ndef f(x: {tensor}, w1: {tensor}, w2: {tensor}):\n");
+    let rest: String = more_than_a_segment(100).lines().map(|line| format!("    {line}\n")).collect();
+    let first_two =
+        |used: &str| labels_of(&format!("{head}    z = R.abs({used})\n{rest}    y = R.abs(w$0"))[..2].to_vec();
+    assert_eq!(first_two("x"), ["w1", "w2"]);
+    assert_eq!(first_two("w1"), ["w2", "w1"]);
+}
+
 #[test]
 fn the_variable_being_defined_is_not_offered() {
     assert!(!has("result = R.abs(re$0", "result"));
