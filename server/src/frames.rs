@@ -4,8 +4,7 @@
 //! message like any other. The server responds with an error and continues at the next frame.
 
 use serde_json::Value;
-use std::io;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+use std::io::{self, BufRead, ErrorKind, Read};
 use tower_lsp::jsonrpc::{Error, Id, Request, Response};
 
 /// The maximal length of a message in bytes; longer messages are skipped.
@@ -33,24 +32,24 @@ pub struct FrameReader<R> {
     lost: bool,
 }
 
-impl<R: AsyncBufRead + Unpin> FrameReader<R> {
+impl<R: BufRead> FrameReader<R> {
     /// Creates a reader of `input`.
     pub fn new(input: R) -> FrameReader<R> {
         FrameReader { input, line: Vec::new(), lost: false }
     }
 
     /// Reads the next message. `None` at the end of the input.
-    pub async fn next(&mut self) -> io::Result<Option<Incoming>> {
+    pub fn read(&mut self) -> io::Result<Option<Incoming>> {
         let mut length = None;
         loop {
-            if !self.read_line().await? {
+            if !self.read_line()? {
                 return Ok(None);
             }
             match (header(&self.line), length) {
                 (Header::ContentLength(bytes), _) => length = Some(bytes),
                 (Header::End, Some(bytes)) => {
                     self.lost = false;
-                    return self.body(bytes).await;
+                    return self.body(bytes);
                 }
                 (Header::Other, Some(_)) | (Header::End, None) => {}
                 (Header::Other, None) if is_field(&self.line) => {}
@@ -65,10 +64,13 @@ impl<R: AsyncBufRead + Unpin> FrameReader<R> {
 
     /// Reads a line into `self.line`, of which it keeps only the first [`MAX_HEADER`] bytes. Returns `false` at the end
     /// of the input.
-    async fn read_line(&mut self) -> io::Result<bool> {
+    fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         loop {
-            let available = self.input.fill_buf().await?;
+            let available = match self.input.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                available => available?,
+            };
             if available.is_empty() {
                 return Ok(!self.line.is_empty());
             }
@@ -84,23 +86,26 @@ impl<R: AsyncBufRead + Unpin> FrameReader<R> {
         }
     }
 
-    async fn body(&mut self, length: u64) -> io::Result<Option<Incoming>> {
+    fn body(&mut self, length: u64) -> io::Result<Option<Incoming>> {
         if length > MAX_MESSAGE {
-            return self.skip(length).await;
+            return self.skip(length);
         }
         // Memory grows as bytes arrive, because the length in the header may be wrong.
         let mut body = Vec::with_capacity(length.min(1 << 20) as usize);
-        (&mut self.input).take(length).read_to_end(&mut body).await?;
+        self.input.by_ref().take(length).read_to_end(&mut body)?;
         if (body.len() as u64) < length {
             return Ok(None);
         }
         Ok(Some(message(&body)))
     }
 
-    async fn skip(&mut self, length: u64) -> io::Result<Option<Incoming>> {
+    fn skip(&mut self, length: u64) -> io::Result<Option<Incoming>> {
         let mut left = length;
         while left > 0 {
-            let available = self.input.fill_buf().await?.len();
+            let available = match self.input.fill_buf() {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                available => available?.len(),
+            };
             if available == 0 {
                 return Ok(None);
             }
@@ -177,15 +182,15 @@ pub fn frame(message: &impl serde::Serialize) -> serde_json::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::{FrameReader, Incoming};
-    use futures::executor::block_on;
+    use std::io::{self, BufRead, BufReader, ErrorKind, Read};
     use tower_lsp::jsonrpc::ErrorCode;
 
     /// Decodes `input`. Returns one string per message: the method of a request, `answer` for a response, or the error
     /// that is sent back.
-    fn read(input: &[u8]) -> Vec<String> {
+    fn read(input: impl BufRead) -> Vec<String> {
         let mut frames = FrameReader::new(input);
         let mut seen = Vec::new();
-        while let Ok(Some(message)) = block_on(frames.next()) {
+        while let Ok(Some(message)) = frames.read() {
             seen.push(match message {
                 Incoming::Request(request) => request.method().to_owned(),
                 Incoming::Response(_) => "answer".to_owned(),
@@ -218,7 +223,7 @@ mod tests {
         assert_eq!(read(format!("{}{exit}", framed("{]")).as_bytes()), ["parse error", "exit"]);
         assert_eq!(read(format!("Content-Length: -1\r\n\r\n{exit}").as_bytes()), ["parse error", "exit"]);
         let not_utf8 = [b"Content-Length: 3\r\n\r\n\"\xff\"".as_slice(), exit.as_bytes()].concat();
-        assert_eq!(read(&not_utf8), ["parse error", "exit"]);
+        assert_eq!(read(not_utf8.as_slice()), ["parse error", "exit"]);
     }
 
     #[test]
@@ -245,5 +250,34 @@ mod tests {
             let seen = read(&whole.as_bytes()[..end]);
             assert!(seen.iter().all(|it| it == "parse error"), "{end}: {seen:?}");
         }
+    }
+
+    /// An input that returns one byte at a time, and an error before each: a signal interrupted the read.
+    struct Interrupted<'a> {
+        bytes: &'a [u8],
+        interrupt: bool,
+    }
+
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.interrupt = !self.interrupt;
+            if self.interrupt {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            let length = into.len().min(1);
+            self.bytes.read(&mut into[..length])
+        }
+    }
+
+    fn interrupted(bytes: &[u8]) -> BufReader<Interrupted<'_>> {
+        BufReader::new(Interrupted { bytes, interrupt: false })
+    }
+
+    #[test]
+    fn interrupted_read_is_repeated() {
+        assert_eq!(read(interrupted(framed(EXIT).as_bytes())), ["exit"]);
+        let too_long = format!("Content-Length: {}\r\n\r\n{{", super::MAX_MESSAGE + 1);
+        let mut frames = FrameReader::new(interrupted(too_long.as_bytes()));
+        assert!(matches!(frames.read(), Ok(None)));
     }
 }

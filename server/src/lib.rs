@@ -1,9 +1,10 @@
 //! `rx-lsp`: the language server.
 //!
-//! Messages arrive on stdin ([`transport`]). tower-lsp decodes them, and stateless handlers turn them into
-//! [`event::Event`]s ([`backend`]). One thread, the [`main_loop`], owns the documents and the database: it applies
-//! edits in order, publishes diagnostics, hands reads to worker threads ([`reads`]) and starts child processes
-//! ([`run`]). The protocol's types are converted in [`lsp`]. tokio runs the transport and the child processes.
+//! One thread reads messages from stdin, and one writes to stdout ([`transport`]). tower-lsp decodes the messages, and
+//! stateless handlers turn them into [`event::Event`]s ([`backend`]). One thread, the [`main_loop`], owns the documents
+//! and the database: it applies edits in order, publishes diagnostics, hands reads to worker threads ([`reads`]) and
+//! starts child processes ([`run`]). The protocol's types are converted in [`lsp`]. tokio runs the requests that wait
+//! for a result, and the child processes.
 //!
 //! # Invariants
 //!

@@ -36,8 +36,7 @@ pub fn run(client_process: Option<u32>) -> i32 {
 fn serve_on_runtime(client_process: Option<u32>) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let ended = runtime.block_on(serve(client_process));
-    // Stdin may be in the middle of a read, and dropping the runtime would wait for that read. Child processes are
-    // killed.
+    // Child processes are killed. On Windows, dropping the runtime would wait for a read of their output to return.
     runtime.shutdown_background();
     ended
 }
@@ -66,7 +65,7 @@ async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
         // An error means that the main loop has already ended.
         let _ = settled.await;
     };
-    Ok(transport::serve(service, socket, tokio::io::stdin(), tokio::io::stdout(), hung_up, settle).await)
+    transport::serve(service, socket, io::stdin(), io::stdout(), hung_up, settle).await
 }
 
 fn start_main_loop(main_loop: MainLoop, done: oneshot::Sender<()>) -> io::Result<()> {
