@@ -26,7 +26,7 @@ use rx_base::name::{NameMap, name};
 use rx_base::{Diagnostic, Name};
 use rx_context::{FileContext, ItemPlace};
 use rx_ir::{IndexSites, Signature, StructInfo, Summary};
-use rx_syntax::Segment;
+use rx_syntax::{Segment, with_trees_ahead};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,7 +69,8 @@ pub fn check_function(
     let globals = memo.globals().into_iter().map(|name| (name, items.signature(name))).collect();
     let summaries = memo.summaries().into_iter().map(|name| (name, items.summary(name))).collect();
     let mut run = Run::start(memo.take(), segments, header, file, items, Answers { globals, summaries });
-    run.all();
+    let dirty = segments.get(run.dirty.clone()).unwrap_or_default();
+    with_trees_ahead(dirty, || run.all());
     let (state, check) = run.finish(header);
     memo.put(state);
     check

@@ -1,6 +1,10 @@
 //! A segment: a piece of a file's text with its tokens and statement trees. It is immutable, and its positions are
 //! relative to its own start, so that an edit elsewhere in the file leaves it unchanged.
 
+mod ahead;
+
+pub use ahead::with_trees_ahead;
+
 use crate::ast::{StatementKind, StatementTree, SyntaxError, TokenRange};
 use crate::cursor::Cursor;
 use crate::dialect::Evidence;

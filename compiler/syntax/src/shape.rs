@@ -50,11 +50,43 @@ impl<T> Table<T> {
         self.buckets.entry(hash).or_default().push((kinds.into(), tree));
         self.entries += 1;
     }
+
+    /// Adds the entries of `other` that are missing.
+    fn join(&mut self, other: Table<T>) {
+        for (hash, bucket) in other.buckets {
+            for (kinds, tree) in bucket {
+                if self.get(hash, &kinds).is_none() {
+                    self.insert(hash, &kinds, tree);
+                }
+            }
+        }
+    }
 }
 
 thread_local! {
     static STATEMENTS: RefCell<Table<StatementTree>> = RefCell::new(Table::new());
     static PARAMETERS: RefCell<Table<ParameterTree>> = RefCell::new(Table::new());
+}
+
+/// The caches of a thread, taken from it to be moved to another.
+pub(crate) struct Caches {
+    statements: Table<StatementTree>,
+    parameters: Table<ParameterTree>,
+}
+
+impl Caches {
+    /// Takes the caches of this thread, and leaves empty ones.
+    pub(crate) fn take() -> Caches {
+        Caches { statements: STATEMENTS.replace(Table::new()), parameters: PARAMETERS.replace(Table::new()) }
+    }
+
+    /// Makes these the caches of this thread, with the entries that it added meanwhile.
+    pub(crate) fn put(mut self) {
+        self.statements.join(STATEMENTS.replace(Table::new()));
+        self.parameters.join(PARAMETERS.replace(Table::new()));
+        STATEMENTS.set(self.statements);
+        PARAMETERS.set(self.parameters);
+    }
 }
 
 /// Hashes the kinds, eight at a time.

@@ -1,0 +1,123 @@
+//! Computation of the trees of a long function on another thread, ahead of their use.
+//!
+//! Opening a large document needs the trees of all its segments, one after the other. A second thread computes a tree
+//! in less time than the elaboration of a segment takes, so that the elaborating thread finds the next tree computed.
+
+use super::Segment;
+use crate::shape::Caches;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, Builder, Scope, ScopedJoinHandle};
+
+/// The number of segments from which a second thread is used. The trees of fewer are computed in a few milliseconds.
+const MANY: usize = 256;
+
+/// Stack size of the thread, in bytes: that of the threads that otherwise compute trees. Pages take memory only when
+/// they are used.
+const STACK: usize = 64 << 20;
+
+/// Runs `work`, which uses the trees of `segments` in order. If there are many segments, another thread computes their
+/// trees meanwhile; it ends when `work` returns or unwinds. No result depends on it, since a tree is a pure function of
+/// its text.
+pub fn with_trees_ahead<T>(segments: &[Arc<Segment>], work: impl FnOnce() -> T) -> T {
+    if segments.len() < MANY {
+        return work();
+    }
+    let stop = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _ahead = Ahead::start(scope, segments, stop);
+        work()
+    })
+}
+
+/// The thread that computes trees. It is stopped and joined on drop.
+struct Ahead<'scope> {
+    stop: &'scope AtomicBool,
+    /// `None` if the thread could not be started. The trees are then computed on first use, as without it.
+    thread: Option<ScopedJoinHandle<'scope, Caches>>,
+}
+
+impl<'scope> Ahead<'scope> {
+    /// Starts the thread, and lends it the caches of this one: they contain the lines that were parsed before, and this
+    /// thread needs the lines that are parsed now for the edits that follow.
+    fn start(
+        scope: &'scope Scope<'scope, '_>,
+        segments: &'scope [Arc<Segment>],
+        stop: &'scope AtomicBool,
+    ) -> Ahead<'scope> {
+        let caches = Caches::take();
+        let compute = move || {
+            caches.put();
+            for segment in segments {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                segment.tree();
+            }
+            Caches::take()
+        };
+        let builder = Builder::new().name("trees".into()).stack_size(STACK);
+        Ahead { stop, thread: builder.spawn_scoped(scope, compute).ok() }
+    }
+}
+
+impl Drop for Ahead<'_> {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A panic of the thread is ignored: this thread panics too if it needs the same tree.
+        if let Some(Ok(caches)) = self.thread.take().map(ScopedJoinHandle::join) {
+            caches.put();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MANY, with_trees_ahead};
+    use crate::Segment;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Arc;
+
+    /// Creates many segments, with lines of several shapes and errors.
+    fn segments() -> Vec<Arc<Segment>> {
+        let line = |at: usize| format!("x{at} = f(a{})\nif x{at}: y = (\n", ", a".repeat(at % 40));
+        (0..2 * MANY).map(|at| Arc::new(Segment::new(line(at).into()))).collect()
+    }
+
+    /// Waits until the other thread has computed all trees.
+    fn wait(segments: &[Arc<Segment>]) {
+        while segments.last().is_some_and(|segment| segment.tree.get().is_none()) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn trees_computed_ahead_equal_those_computed_on_use() {
+        let (ahead, on_use) = (segments(), segments());
+        with_trees_ahead(&ahead, || wait(&ahead));
+        assert!(ahead.iter().zip(&on_use).all(|(ahead, on_use)| ahead.tree() == on_use.tree()));
+        let both = segments();
+        let are_equal = || both.iter().zip(&on_use).all(|(both, on_use)| both.tree() == on_use.tree());
+        assert!(with_trees_ahead(&both, are_equal));
+    }
+
+    #[test]
+    fn later_lines_share_trees_computed_ahead() {
+        let segments = segments();
+        let before = Segment::new(segments[0].text().into());
+        before.tree();
+        with_trees_ahead(&segments, || wait(&segments));
+        let later = Segment::new(segments[7].text().into());
+        let first = |segment: &Segment| segment.tree().statements[0].tree.clone();
+        assert!(Arc::ptr_eq(&first(&before), &first(&segments[0])));
+        assert!(Arc::ptr_eq(&first(&later), &first(&segments[7])));
+    }
+
+    #[test]
+    fn work_that_unwinds_keeps_its_payload() {
+        let segments = segments();
+        let work = || with_trees_ahead::<()>(&segments, || resume_unwind(Box::new(7)));
+        let payload = catch_unwind(AssertUnwindSafe(work)).unwrap_err();
+        assert_eq!(payload.downcast_ref::<i32>(), Some(&7));
+    }
+}
