@@ -13,6 +13,7 @@ pub struct Span {
 
 impl Span {
     /// Creates the span `[start, end)`.
+    #[inline]
     pub const fn new(start: u32, end: u32) -> Span {
         Span { start, end }
     }
@@ -43,11 +44,13 @@ impl Span {
     }
 
     /// Returns the span moved right by `by` bytes.
+    #[inline]
     pub const fn shift(self, by: u32) -> Span {
         Span { start: self.start + by, end: self.end + by }
     }
 
     /// Returns the span as a range of `usize`, for slicing.
+    #[inline]
     pub const fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }

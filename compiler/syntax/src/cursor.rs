@@ -47,16 +47,19 @@ impl<'a> Cursor<'a> {
         At { cursor: self, tokens }
     }
 
+    #[inline]
     fn token_span(self, token: TokenIndex) -> Option<Span> {
         self.tokens.span(self.base.checked_add(token)?)
     }
 
     /// The kind of a token.
+    #[inline]
     pub fn kind(&self, token: TokenIndex) -> Option<TokenKind> {
         self.tokens.kind(self.base.checked_add(token)?)
     }
 
     /// The text of a token.
+    #[inline]
     pub fn text(&self, token: TokenIndex) -> &'a str {
         if self.tokens.is_substituted()
             && let Some(literal) = self.base.checked_add(token).and_then(|token| self.tokens.literal(token))
@@ -84,10 +87,12 @@ impl<'a> Cursor<'a> {
 
     /// The bytes of a token range in the segment. For an empty range, the empty span after the token before it. For the
     /// content of a string literal, the span of the whole literal.
+    #[inline]
     pub fn span(&self, range: TokenRange) -> Span {
         self.quoted.unwrap_or_else(|| self.own_span(range))
     }
 
+    #[inline]
     fn own_span(&self, range: TokenRange) -> Span {
         let first = self.token_span(range.start);
         if range.start >= range.end {

@@ -295,6 +295,7 @@ impl TokenTable {
     }
 
     /// Appends a token. Trivia is dropped; comments are stored separately.
+    #[inline]
     pub(crate) fn push(&mut self, mut token: Token) {
         if token.kind.is_trivia() {
             if token.kind == TokenKind::Comment {
@@ -326,11 +327,13 @@ impl TokenTable {
     }
 
     /// Whether trees over this table contain literals in place of names.
+    #[inline]
     pub(crate) fn is_substituted(&self) -> bool {
         self.literals.is_some()
     }
 
     /// Returns the literal with this token index; `None` for the index of a token of the text.
+    #[inline]
     pub(crate) fn literal(&self, token: TokenIndex) -> Option<&Literal> {
         self.literals.as_ref()?.get((token as usize).checked_sub(self.kinds.len())?)
     }
@@ -361,11 +364,13 @@ impl TokenTable {
     }
 
     /// The kind of a token; `None` for an index past the end.
+    #[inline]
     pub fn kind(&self, token: TokenIndex) -> Option<TokenKind> {
         self.kinds.get(token as usize).copied().or_else(|| Some(self.literal(token)?.kind))
     }
 
     /// The bytes of a token; `None` for an index past the end.
+    #[inline]
     pub fn span(&self, token: TokenIndex) -> Option<Span> {
         let Some(&start) = self.starts.get(token as usize) else { return Some(self.literal(token)?.place) };
         let length = *self.lengths.get(token as usize)?;
