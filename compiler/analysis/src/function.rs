@@ -231,6 +231,7 @@ impl<'a> Run<'a> {
         }
         self.state.masks[at] = mask;
         self.state.starts[at] = start;
+        self.state.note_numbered(at);
         self.replace(at, Arc::new(result));
     }
 

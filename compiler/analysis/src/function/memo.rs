@@ -90,7 +90,7 @@ impl State {
             index_sites: header.result.index_sites,
             types: SharedTypes::clone(&header.types),
         };
-        state.note_numbered(0..segments.len());
+        state.note_numbered(0);
         state
     }
 
@@ -108,7 +108,7 @@ impl State {
             for (slot, segment) in self.segments[dirty.clone()].iter_mut().zip(&segments[dirty.clone()]) {
                 *slot = segment.clone();
             }
-            self.note_numbered(dirty.clone());
+            self.note_numbered_header(&dirty);
             return (dirty, Vec::new());
         }
         // Indices shift, so the removed results are dropped. All names that they exported count as changed.
@@ -124,7 +124,7 @@ impl State {
             *set = renumbered(set, &old, end);
         }
         self.segments = segments.to_vec();
-        self.note_numbered(dirty.clone());
+        self.note_numbered_header(&dirty);
         let empty = Arc::new(empty_result());
         self.results.splice(replaced.clone(), std::iter::repeat_n(empty, dirty.len()));
         self.starts.splice(replaced.clone(), std::iter::repeat_n(BlockState::default(), dirty.len()));
@@ -132,14 +132,20 @@ impl State {
         (dirty, gone)
     }
 
-    /// Notes which of these segments have names that begin with a digit.
-    fn note_numbered(&mut self, segments: Range<usize>) {
-        for at in segments {
-            let index = u32::try_from(at).unwrap_or(u32::MAX);
-            match self.segments[at].tree().tokens.numbered().is_empty() {
-                true => self.numbered.remove(&index),
-                false => self.numbered.insert(index),
-            };
+    /// Notes whether a segment has names that begin with a digit.
+    pub(super) fn note_numbered(&mut self, at: usize) {
+        let Some(segment) = self.segments.get(at) else { return };
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        match segment.tree().tokens.numbered().is_empty() {
+            true => self.numbered.remove(&index),
+            false => self.numbered.insert(index),
+        };
+    }
+
+    /// Notes the header if it was replaced. The other replaced segments are noted when they are elaborated.
+    fn note_numbered_header(&mut self, replaced: &Range<usize>) {
+        if replaced.contains(&0) {
+            self.note_numbered(0);
         }
     }
 
