@@ -4,7 +4,7 @@
 //! documents, so that no edit waits for them. The symbols of a file are cached until the file changes.
 
 use crate::lsp::{Uri, from_proto, to_proto};
-use crate::reads::STACK_SIZE;
+use crate::reads::start_thread;
 use rx_db::{Encoding, FileKind, Project, Projects, Workspace};
 use rx_settings::Finder;
 use rx_settings::files::{Visit, is_source, walk};
@@ -77,9 +77,8 @@ impl Folders {
             // An error means that the request was cancelled.
             let _ = reply.send(found);
         };
-        let thread = std::thread::Builder::new().name("symbols".into()).stack_size(STACK_SIZE).spawn(look);
-        match thread {
-            Ok(_) => receiver.await.unwrap_or_default(),
+        match start_thread("symbols", look) {
+            Ok(()) => receiver.await.unwrap_or_default(),
             // If the system cannot start a thread, the response is empty.
             Err(_) => Vec::new(),
         }

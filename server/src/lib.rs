@@ -11,7 +11,8 @@
 //! - Handlers keep no state but the client's workspace folders. Each handler pushes one event, in the client's order.
 //!   Reads run on snapshots and are retried if an edit cancels them. Files that are not open are read on a separate
 //!   thread, without the database ([`folders`]).
-//! - No work on the path of an edit is proportional to the size of the file.
+//! - No work on the path of an edit is proportional to the size of the file. Notebooks are an exception: an edit of
+//!   a cell joins all cells again, and finds the part of their text that differs.
 //! - For results that are sent as deltas (semantic tokens), the server remembers the key and the number of the tokens
 //!   that it sent for each segment, not the tokens themselves.
 //! - Opening or checking a file executes none of its code. On request, `rxrun` runs the editor's text in a child

@@ -95,6 +95,14 @@ impl Queue {
 /// grow stacks.
 pub const STACK_SIZE: usize = 64 << 20;
 
+/// Starts a thread with a stack of [`STACK_SIZE`], which ends when `run` returns.
+///
+/// # Errors
+/// The operating system cannot start a thread.
+pub fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.into()).stack_size(STACK_SIZE).spawn(run).map(drop)
+}
+
 /// The reason why a read failed: a sentence for the client's log.
 pub type Failure = &'static str;
 

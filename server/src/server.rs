@@ -5,7 +5,7 @@ use crate::event::Event;
 use crate::main_loop::MainLoop;
 use crate::outbox::Outbox;
 use crate::parent;
-use crate::reads::{self, Lane, STACK_SIZE};
+use crate::reads::{self, Lane, start_thread};
 use crate::run::registry::Runs;
 use crate::transport::{self, Ended, Ending};
 use std::io;
@@ -69,14 +69,12 @@ async fn serve(client_process: Option<u32>) -> io::Result<Ended> {
 }
 
 fn start_main_loop(main_loop: MainLoop, done: oneshot::Sender<()>) -> io::Result<()> {
-    let builder = std::thread::Builder::new().name("main loop".into()).stack_size(STACK_SIZE);
-    let run = move || {
+    start_thread("main loop", move || {
         // The loop catches panics of the database itself. Any other panic leaves no one to serve requests, so the
         // process exits and the editor can restart the server.
         if catch_unwind(AssertUnwindSafe(|| main_loop.run())).is_err() {
             std::process::exit(1);
         }
         let _ = done.send(());
-    };
-    builder.spawn(run).map(drop)
+    })
 }

@@ -7,7 +7,7 @@
 //! thread pool, whose result wakes the runtime. That would add up to four switches between threads to each edit.
 
 use crate::frames::{self, FrameReader, Incoming};
-use crate::reads::STACK_SIZE;
+use crate::reads::start_thread;
 use futures::channel::mpsc;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
@@ -107,10 +107,6 @@ where
         pending.finish(ending, settle, writer).await;
     }
     Ok(Ended { ending, after_shutdown: after_shutdown.load(Ordering::Relaxed) })
-}
-
-fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    std::thread::Builder::new().name(name.into()).stack_size(STACK_SIZE).spawn(run).map(drop)
 }
 
 type Reply = Option<Response>;

@@ -92,7 +92,10 @@ def last(output: bytes) -> dict[str, dict]:
         except ValueError:
             continue
         kind = event.get("event", "diagnostic")
-        told[kind] = {"all": [*told.get(kind, {}).get("all", []), event]} if kind == "kernel" else event
+        if kind == "kernel":
+            told.setdefault(kind, {"all": []})["all"].append(event)
+        else:
+            told[kind] = event
     return told
 
 

@@ -245,10 +245,13 @@ fn param_of(param: &DeclaredParam) -> Param {
     Param { name: param.name.as_str(), kind, default, doc: text(&doc_of(param)) }
 }
 
+/// The documentation of an operator or attribute without a `doc` text.
+const WITHOUT_DOC: &str = "Declared in rx.toml.";
+
 /// Returns the documentation of a declared operator: its `doc` text, then its result type and constraints.
 fn operator_doc(declaration: &Declaration) -> String {
     let mut doc = match declaration.doc.as_str() {
-        "" => "Declared in rx.toml.".to_owned(),
+        "" => WITHOUT_DOC.to_owned(),
         doc => doc.to_owned(),
     };
     doc += &format!(" Gives `{}`", declaration.result_text);
@@ -259,7 +262,7 @@ fn operator_doc(declaration: &Declaration) -> String {
 }
 
 /// Returns the documentation of a parameter: its `doc` text, then its declared type or, for a choice, the allowed
-/// strings. Any other attribute without a `doc` text has the same documentation as such an operator.
+/// strings; [`WITHOUT_DOC`] if it has neither.
 fn doc_of(param: &DeclaredParam) -> String {
     let declared = match &param.takes {
         Takes::Operand { text, .. } => format!("`{text}`"),
@@ -271,7 +274,7 @@ fn doc_of(param: &DeclaredParam) -> String {
     };
     let parts = [param.doc.trim().trim_end_matches('.'), &declared];
     let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    if said.is_empty() { "Declared in rx.toml.".to_owned() } else { said.join("; ") + "." }
+    if said.is_empty() { WITHOUT_DOC.to_owned() } else { said.join("; ") + "." }
 }
 
 fn attr_kind(kind: &DeclaredAttr) -> AttrKind {

@@ -35,11 +35,11 @@ impl Content {
         Content { text: notebook.text().to_owned(), mistake: None, notebook: Some(notebook) }
     }
 
-    /// Returns the text that is parsed: in a notebook, lines of IPython's syntax are comments.
-    pub fn code(&self) -> Cow<'_, str> {
+    /// Returns `text`, a version of this text, as it is parsed: in a notebook, lines of IPython's syntax are comments.
+    pub fn code<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.notebook {
-            Some(_) => Masked::new(&self.text).text.into(),
-            None => self.text.as_str().into(),
+            Some(_) => Masked::new(text).text.into(),
+            None => text.into(),
         }
     }
 

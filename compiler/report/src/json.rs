@@ -134,7 +134,7 @@ fn cell(source: &Source<'_>, span: Span) -> Option<u32> {
 
 /// Returns line and column of the start, then of the end; counted from 1, columns in characters.
 /// For example, the first two characters of a text have the place `[1, 1, 1, 3]`.
-pub fn place(source: &Source<'_>, span: Span) -> [u32; 4] {
+pub(crate) fn place(source: &Source<'_>, span: Span) -> [u32; 4] {
     let start = source.position(span.start as usize);
     let end = source.position(span.end.max(span.start) as usize);
     [start.line, start.column, end.line, end.column]

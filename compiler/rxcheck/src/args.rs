@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long)]
     pub error_on_warning: bool,
 
-    /// Print the type of every parameter, binding and return instead of the diagnostics.
+    /// Print the type of every parameter, named binding and return instead of the diagnostics.
     #[arg(long)]
     pub types: bool,
 

@@ -1,7 +1,7 @@
 //! Checks one file: from its text to the rendered output.
 
 use crate::args::Args;
-use crate::content::{code, read};
+use crate::content::read;
 use crate::discover::Input;
 use crate::output::{Counts, Failure};
 use crate::rewrite::{Rewriting, Rewritten, rewrite};
@@ -94,23 +94,24 @@ fn checked(input: &Input, options: &Options) -> Outcome {
     };
     let mut rewritten = Rewritten::default();
     if let (Some(rewriting), None) = (options.rewriting, &content.mistake) {
-        rewritten = match rewrite(input, &content, rewriting, &mut |text| diagnostics(text, input, options)) {
-            Ok(rewritten) => rewritten,
-            Err(failure) => return Outcome::Failed(failure),
-        };
+        rewritten =
+            match rewrite(input, &content, rewriting, &mut |text| diagnostics(&content.code(text), input, options)) {
+                Ok(rewritten) => rewritten,
+                Err(failure) => return Outcome::Failed(failure),
+            };
         if rewriting.is_diff() {
             return Outcome::Checked(Checked { rewritten, ..Checked::default() });
         }
         content.text = std::mem::take(&mut rewritten.text);
     }
-    let (workspace, file) = workspace(&content.text, input, options);
+    let (workspace, file) = workspace(&content.code(&content.text), input, options);
     report(input, options, Text { workspace: &workspace, file, content: &content }, rewritten)
 }
 
-/// Creates a database with the text of an input.
-pub fn workspace(text: &str, input: &Input, options: &Options) -> (Workspace, FileId) {
+/// Creates a database with the parsed text of an input ([`Content::code`]).
+pub fn workspace(code: &str, input: &Input, options: &Options) -> (Workspace, FileId) {
     let mut workspace = Workspace::new();
-    let file = workspace.add(&code(text, input), input.kind);
+    let file = workspace.add(code, input.kind);
     configure(&mut workspace, file, input, options);
     (workspace, file)
 }
@@ -164,9 +165,9 @@ pub fn report(input: &Input, options: &Options, text: Text<'_>, rewritten: Rewri
     Outcome::Checked(checked)
 }
 
-/// Checks a text under the settings of an input, without reading its file.
-fn diagnostics(text: &str, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
-    let (workspace, file) = workspace(text, input, options);
+/// Checks a parsed text under the settings of an input, without reading its file.
+fn diagnostics(code: &str, input: &Input, options: &Options) -> Vec<Diagnostic<Span>> {
+    let (workspace, file) = workspace(code, input, options);
     reported(&workspace, file, input, options)
 }
 

@@ -1,10 +1,8 @@
 //! Reading of inputs.
 
 use crate::discover::Input;
-use rx_base::notebook::Masked;
 use rx_report::load::load;
 use rx_report::{Content, Notebook};
-use std::borrow::Cow;
 use std::io;
 
 /// Reads an input.
@@ -19,9 +17,4 @@ pub fn read(input: &Input) -> io::Result<Content> {
         return Ok(Content::of_notebook(Notebook::without_cells(loaded.text)));
     }
     Content::new(loaded, input.is_notebook())
-}
-
-/// Returns the text that is parsed: in a notebook, lines of IPython's syntax are comments.
-pub fn code<'t>(text: &'t str, input: &Input) -> Cow<'t, str> {
-    if input.is_notebook() { Masked::new(text).text.into() } else { text.into() }
 }

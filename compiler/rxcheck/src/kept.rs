@@ -1,7 +1,7 @@
 //! The state of a file that `--watch` keeps between two checks.
 
 use crate::check::{Options, Outcome, Text, check, configure, report, workspace};
-use crate::content::{code, read};
+use crate::content::read;
 use crate::discover::Input;
 use crate::output::Failure;
 use crate::panics;
@@ -92,13 +92,13 @@ fn follow(old: Option<Checked>, content: Content, input: &Input, options: &Optio
     match old {
         Some(Checked { mut workspace, file, content: before }) => {
             configure(&mut workspace, file, input, options);
-            if let Some((range, new)) = difference(&code(&before.text, input), &code(&content.text, input)) {
+            if let Some((range, new)) = difference(&before.code(&before.text), &content.code(&content.text)) {
                 workspace.edit(file, range, new);
             }
             Checked { workspace, file, content }
         }
         None => {
-            let (workspace, file) = workspace(&content.text, input, options);
+            let (workspace, file) = workspace(&content.code(&content.text), input, options);
             Checked { workspace, file, content }
         }
     }

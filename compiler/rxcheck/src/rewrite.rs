@@ -2,7 +2,6 @@
 //! diff.
 
 use crate::args::{Args, Which};
-use crate::content::code;
 use crate::discover::Input;
 use crate::output::Failure;
 use rx_base::fix::{self, Fixed, TakenBack};
@@ -80,7 +79,7 @@ pub fn rewrite(
         fix_text(input, content, rewriting, check, &mut rewritten);
     }
     if let Some(which) = rewriting.annotate {
-        annotate(input, which, check, &mut rewritten)?;
+        annotate(input, content, which, check, &mut rewritten)?;
     }
     rewritten.changed = rewritten.text != content.text;
     let old = content.file();
@@ -124,6 +123,7 @@ fn fix_text(
 /// Writes types into the text.
 fn annotate(
     input: &Input,
+    content: &Content,
     which: Annotate,
     check: &mut dyn FnMut(&str) -> Vec<Diagnostic<Span>>,
     rewritten: &mut Rewritten,
@@ -133,7 +133,7 @@ fn annotate(
     // A new annotation may give more precise types to later values, so repeat.
     for _ in 0..MOST_ITERATIONS {
         let mut workspace = Workspace::new();
-        let file = workspace.add(&code(&text, input), input.kind);
+        let file = workspace.add(&content.code(&text), input.kind);
         workspace.set_operators(file, input.project.operators.clone());
         let edits = workspace.annotations(file, which, None);
         if edits.is_empty() {

@@ -109,7 +109,7 @@ pub fn why(args: &Args, position: &Position) -> Status {
 
 fn answer(args: &Args, input: &Input, position: &Position) -> Result<String, Failure> {
     let content = read(input).map_err(|error| Failure::new(input.shown.as_ref(), &error))?;
-    let (workspace, file) = workspace(&content.text, input, &Options::new(args));
+    let (workspace, file) = workspace(&content.code(&content.text), input, &Options::new(args));
     let place = shown(input, position);
     let all = Asked::Everything;
     let asked = args.dim.as_ref().map_or(&all, |part| &part.0);

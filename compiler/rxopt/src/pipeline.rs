@@ -81,7 +81,7 @@ impl Pipeline {
             .of_file(path)
             .map_err(|unread| Failure::usage(&format!("{}: {}", unread.path.display(), unread.error)))?;
         let operators = project.operators.clone();
-        let (workspace, id) = opened(&content.code(), kind, operators.clone());
+        let (workspace, id) = opened(&content.code(&content.text), kind, operators.clone());
         let errors = content.mistake.as_ref().map_or_else(|| errors(&workspace, id), |mistake| vec![mistake.clone()]);
         if !errors.is_empty() {
             return Err(Failure::program(drawn(&content.source(name, &content.text), &errors)));

@@ -52,7 +52,7 @@ impl Session {
             content.map_err(|error| Failure::usage(format!("{name}: {}", crate::report::io_message(&error))))?;
         let project = project(path, args, report)?;
         let mut workspace = Workspace::new();
-        let file = workspace.add(&content.code(), FileKind::of_path(path));
+        let file = workspace.add(&content.code(&content.text), FileKind::of_path(path));
         workspace.set_operators(file, project.operators.clone());
         let severities = project.file.settings.severities(path, &Choice::default());
         let diagnostics = match &content.mistake {

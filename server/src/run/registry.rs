@@ -23,7 +23,7 @@ const MAX_CHILDREN: usize = 2;
 
 /// The runs in progress. Dropping it ends them.
 pub struct Runs {
-    /// The runtime that follows the children. Besides them, it runs only the transport.
+    /// The runtime that follows the children. It also runs the requests that wait for a result, here or in the client.
     runtime: Handle,
     client: Client,
     events: Sender<Event>,

@@ -82,8 +82,9 @@ fn column_of(column: i64, width: usize) -> Result<usize, String> {
 }
 
 /// Computes `vision.get_valid_counts(data, score_threshold, id_index, score_index)`. A box is valid if its score is
-/// above the threshold, rounded to the boxes' dtype, and its class id, if there is one, is not negative. Returns the number of valid boxes per batch,
-/// the valid boxes moved to the start of the batch, and their original row indices; the last two are padded with −1.
+/// above the threshold, rounded to the boxes' dtype, and its class id, if there is one, is not negative. Returns the
+/// number of valid boxes per batch, the valid boxes moved to the start of the batch, and their original row indices; the
+/// last two are padded with −1.
 pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> {
     let data = arguments.tensor(0)?;
     let rows = Rows::of(data)?;
@@ -114,7 +115,7 @@ pub(super) fn get_valid_counts(arguments: &Arguments) -> Result<Output, String> 
     ]))
 }
 
-/// The attributes of `vision.non_max_suppression`.
+/// The dtype of the boxes, and some attributes of `vision.non_max_suppression`.
 struct Suppression {
     /// The dtype of the boxes. The thresholds are rounded to it.
     dtype: DType,
@@ -301,7 +302,8 @@ pub(super) fn all_class_non_max_suppression(arguments: &Arguments) -> Result<Out
         return Err("the boxes do not fit the scores".to_owned());
     }
     let most = arguments.int(2).and_then(|most| usize::try_from(most).ok()).unwrap_or(0);
-    let (iou, threshold) = (arguments.float(3).unwrap_or_default(), arguments.float(4).unwrap_or_default());
+    let iou = rx_tensor::round(arguments.float(3).unwrap_or_default(), dtype);
+    let threshold = rx_tensor::round(arguments.float(4).unwrap_or_default(), arguments.tensor(1)?.dtype());
     // The selected boxes of each batch.
     let mut kept: Vec<Vec<Kept>> = vec![Vec::new(); batches];
     for (batch, kept) in kept.iter_mut().enumerate() {

@@ -102,7 +102,7 @@ impl Phase {
     /// Checks a dump with the settings of rx.toml and the command line.
     pub fn new(input: &Input, content: Content, options: &Options) -> Phase {
         let kind = input.kind;
-        let (workspace, file) = workspace(&content.text, input, options);
+        let (workspace, file) = workspace(&content.code(&content.text), input, options);
         let modules = Modules::of(workspace.document(file));
         let declared = workspace.declarations(file).into_iter();
         let declared = declared.map(|it| (modules.function(it.module, it.name.as_str()), it.text)).collect();

@@ -104,6 +104,32 @@ fn a_chain_of_a_hundred_thousand_bindings_is_followed_to_its_end() {
 }
 
 #[test]
+fn peak_memory_of_an_if_counts_one_branch() {
+    let peak = |then: &str, otherwise: &str| {
+        let text = format!(
+            "\
+@R.function
+def main(x: R.Tensor((64,), \"float32\"), c: R.Tensor((), \"bool\")):
+    if c:
+        y = {then}
+    else:
+        a = {otherwise}
+        y = R.exp(a)
+    z = R.exp(y)
+    return z
+"
+        );
+        let output = rxcheck(&text, &["--stats", "--format", "json", "a.rx"]);
+        let stats: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("an object");
+        stats["peak"]["bytes"]["upper"].clone()
+    };
+    // Two values of 64 floats, also in the second branch, in which the value of the first one is not allocated.
+    assert_eq!(peak("R.exp(x)", "R.nn.relu(x)"), 512);
+    // The parameter is not counted, and the value of the second branch is live with `z`.
+    assert_eq!(peak("x", "x"), 512);
+}
+
+#[test]
 fn dtype_of_a_call_tir_leads_to_the_buffer() {
     let text = "\
 @I.ir_module
