@@ -148,7 +148,7 @@ impl<'f> Compiler<'f> {
     fn step_of(&mut self, stmt: &Stmt) -> Result<Step> {
         // Of the statements, only stores and assertions have sites. Use the first one inside the statement for the
         // other expressions in it.
-        if let Some(site) = first_site(stmt) {
+        if let Some(site) = stmt.first_site() {
             self.set_site(site);
         }
         Ok(match stmt {
@@ -452,17 +452,5 @@ impl<'f> Compiler<'f> {
             (2, [first, second]) => Ok((first, Some(second))),
             _ => Err(self.malformed("an intrinsic has another number of arguments")),
         }
-    }
-}
-
-/// Returns the first site in a statement, in program order.
-fn first_site(stmt: &Stmt) -> Option<Site> {
-    match stmt {
-        Stmt::Store { site, .. } | Stmt::Assert { site, .. } => Some(*site),
-        Stmt::Evaluate(_) => None,
-        Stmt::Seq(steps) => steps.iter().find_map(first_site),
-        Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::While { body, .. } => first_site(body),
-        Stmt::Block(block) => block.init.as_ref().and_then(first_site).or_else(|| first_site(&block.body)),
-        Stmt::If { then, otherwise, .. } => first_site(then).or_else(|| first_site(otherwise.as_deref()?)),
     }
 }

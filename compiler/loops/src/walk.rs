@@ -9,7 +9,7 @@ use rx_tir::stmt::{Block, Iter, Site, Stmt};
 
 /// A rewrite of the expressions, accesses and statements of a function.
 pub(crate) trait Rewrite {
-    /// Rewrites an expression whose operands are already rewritten. `site` is the statement that contains it.
+    /// Rewrites an expression whose operands are already rewritten. `site` is that of the statement that contains it.
     fn expr(&mut self, scope: &mut Scope, expr: Expr, site: Site) -> Expr;
 
     /// Rewrites the indices of a load or store, after [`Rewrite::expr`] has rewritten each of them. By default they
@@ -33,7 +33,7 @@ pub(crate) fn rewrite_stmt(
     stmt: &Stmt,
     site: Site,
 ) -> Stmt {
-    rewrite_at(rewrite, scope, func, stmt, site_of(stmt).unwrap_or(site))
+    rewrite_at(rewrite, scope, func, stmt, stmt.first_site().unwrap_or(site))
 }
 
 /// Rewrites a statement whose site is known. A loop passes its site on to its body.
@@ -167,13 +167,4 @@ fn assuming<T>(scope: &mut Scope, condition: &Expr, holds: bool, inner: impl FnO
     let result = inner(scope);
     scope.leave(mark);
     result
-}
-
-/// Returns the site for run-time errors in the statement's own expressions: its own site, otherwise the first site
-/// inside it.
-fn site_of(stmt: &Stmt) -> Option<Site> {
-    match stmt {
-        Stmt::Store { site, .. } | Stmt::Assert { site, .. } => Some(*site),
-        other => other.children().into_iter().find_map(site_of),
-    }
 }

@@ -99,7 +99,7 @@ pub enum Expr {
         extent: Box<Expr>,
         /// The buffer that is indexed.
         buffer: BufferId,
-        /// The axis of the program's tensor. It differs from the buffer's axis if the buffer's layout is permuted.
+        /// The axis of the program's tensor. It may differ from the buffer's axis if the buffer's layout is permuted.
         axis: u32,
         /// The statement that the error names.
         site: Site,
@@ -149,7 +149,7 @@ pub enum BinaryOp {
     Mul,
     /// `/`: IEEE division for floats, [`BinaryOp::TruncDiv`] for integers.
     Div,
-    /// `T.truncdiv`: rounds toward zero. Division by zero is an error.
+    /// `T.truncdiv`: rounds toward zero. An integer division or remainder by zero is an error.
     TruncDiv,
     /// `T.truncmod`: the remainder has the dividend's sign.
     TruncMod,
@@ -573,7 +573,7 @@ fn fits(value: i64, dtype: DType) -> bool {
 /// Folds `+`, `-`, `*`, a division, a remainder, `min` or `max` of two integer constants (except of `uint64`), or an
 /// identity such as `x + 0` or `x * 0`. Returns `None` if it is neither, if the result does not fit the dtype, or if
 /// the divisor of two constants is not positive.
-fn fold(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Expr> {
+pub(crate) fn fold(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Expr> {
     use BinaryOp::*;
     let dtype = left.dtype();
     if !dtype.is_int() {

@@ -1,24 +1,47 @@
 //! Generic rewriting of expressions and statements: mapping, substitution, and import of one function's body into
 //! another.
 
-use crate::expr::Expr;
+use crate::expr::{Expr, fold};
 use crate::func::{BufferId, PrimFunc, VarId};
 use crate::stmt::{Block, Iter, Stmt};
 
-/// Rewrites an expression bottom-up: `map` is applied to each subexpression after its operands. Constants are folded
-/// again.
+/// Rewrites an expression bottom-up: `map` is applied once to each subexpression, after its operands. Constants are
+/// folded again; `map` is not applied to what folding returns, an operand or a constant.
 pub fn map_expr(expr: &Expr, map: &mut impl FnMut(Expr) -> Expr) -> Expr {
     let rebuilt = match expr {
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var { .. } => expr.clone(),
         Expr::Load { buffer, dtype, indices } => {
             Expr::Load { buffer: *buffer, dtype: *dtype, indices: map_all(indices, map) }
         }
-        Expr::Cast { dtype, value } => map_expr(value, map).cast(*dtype),
+        Expr::Cast { dtype, value } => {
+            let value = map_expr(value, map);
+            if value.dtype() == *dtype {
+                return value;
+            }
+            match value.cast(*dtype) {
+                cast @ Expr::Cast { .. } => cast,
+                folded => return folded,
+            }
+        }
         Expr::Unary { op, value } => Expr::Unary { op: *op, value: Box::new(map_expr(value, map)) },
-        Expr::Binary { op, left, right } => Expr::binary(*op, map_expr(left, map), map_expr(right, map)),
-        Expr::Compare { op, left, right } => Expr::compare(*op, map_expr(left, map), map_expr(right, map)),
+        Expr::Binary { op, left, right } => {
+            let (left, right) = (map_expr(left, map), map_expr(right, map));
+            if let Some(folded) = fold(*op, &left, &right) {
+                return folded;
+            }
+            Expr::Binary { op: *op, left: Box::new(left), right: Box::new(right) }
+        }
+        Expr::Compare { op, left, right } => match Expr::compare(*op, map_expr(left, map), map_expr(right, map)) {
+            compare @ Expr::Compare { .. } => compare,
+            folded => return folded,
+        },
         Expr::Select { condition, then, otherwise } => {
-            Expr::select(map_expr(condition, map), map_expr(then, map), map_expr(otherwise, map))
+            let [condition, then, otherwise] = [condition, then, otherwise].map(|part| map_expr(part, map));
+            match condition.as_int() {
+                Some(0) => return otherwise,
+                Some(_) => return then,
+                None => Expr::select(condition, then, otherwise),
+            }
         }
         Expr::Call { function, dtype, args } => {
             Expr::Call { function: *function, dtype: *dtype, args: map_all(args, map) }
@@ -38,7 +61,7 @@ fn map_all(exprs: &[Expr], map: &mut impl FnMut(Expr) -> Expr) -> Vec<Expr> {
     exprs.iter().map(|expr| map_expr(expr, map)).collect()
 }
 
-/// Substitutes the variables for which `of` returns a value. The values are not substituted again.
+/// Substitutes the variables for which `of` returns a value.
 pub fn substitute(expr: &Expr, of: &dyn Fn(VarId) -> Option<Expr>) -> Expr {
     map_expr(expr, &mut |part| match part {
         Expr::Var { var, dtype } => of(var).unwrap_or(Expr::Var { var, dtype }),
@@ -232,5 +255,29 @@ fn map_parts(stmt: &Stmt, parts: &mut dyn MapParts) -> Stmt {
             Stmt::Assert { condition: parts.expr(condition), message: *message, site: *site }
         }
         Stmt::Evaluate(value) => Stmt::Evaluate(parts.expr(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::substitute;
+    use crate::{CompareOp, Expr, VarId};
+    use rx_base::DType;
+
+    /// `x` becomes `y` and `y` becomes `x`, also where folding leaves only one of them.
+    #[test]
+    fn substitution_is_applied_once_where_an_operand_is_folded() {
+        let var = |id| Expr::Var { var: VarId(id), dtype: DType::INT64 };
+        let (x, y, n) = (var(0), var(1), var(2));
+        let of = |id: VarId| [y.clone(), x.clone(), Expr::int(1)].get(id.0 as usize).cloned();
+        let condition = Expr::compare(CompareOp::Eq, n.clone(), Expr::int(1));
+        for value in [
+            x.clone() * n.clone(),
+            x.clone() + (n.clone() - Expr::int(1)),
+            Expr::select(condition, x.clone(), y.clone()),
+            Expr::Cast { dtype: DType::INT64, value: Box::new(x.clone()) },
+        ] {
+            assert_eq!(substitute(&value, &of), y, "{value:?}");
+        }
     }
 }

@@ -120,7 +120,7 @@ pub struct Iter {
     pub start: Expr,
     /// The number of values.
     pub extent: Expr,
-    /// The axis's value, as an expression over the enclosing loops and the axes of enclosing blocks.
+    /// The axis's value, an expression over variables that are defined outside the block.
     pub binding: Expr,
 }
 
@@ -140,7 +140,7 @@ pub enum IterKind {
 pub struct Site {
     /// The Relax binding or prim_func statement, if known.
     pub origin: Option<Origin>,
-    /// The operator or block.
+    /// The operator, the innermost named block or the prim_func.
     pub operator: Name,
 }
 
@@ -251,6 +251,15 @@ impl Stmt {
             Stmt::If { condition, .. } | Stmt::While { condition, .. } | Stmt::Assert { condition, .. } => {
                 smallvec![condition]
             }
+        }
+    }
+
+    /// Returns the site for run-time errors in the statement's own expressions: its own site, otherwise the first site
+    /// inside it.
+    pub fn first_site(&self) -> Option<Site> {
+        match self {
+            Stmt::Store { site, .. } | Stmt::Assert { site, .. } => Some(*site),
+            other => other.children().into_iter().find_map(Stmt::first_site),
         }
     }
 

@@ -18,11 +18,13 @@ struct Loop<'s> {
 impl Emitter<'_> {
     /// Emits a statement.
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Emitted<()> {
+        if let Some(site) = stmt.first_site() {
+            self.site = site;
+        }
         match stmt {
             Stmt::Seq(statements) => statements.iter().try_for_each(|stmt| self.stmt(stmt)),
             Stmt::For { .. } => self.promoting(stmt),
-            Stmt::Store { buffer, indices, value, site } => {
-                self.site = *site;
+            Stmt::Store { buffer, indices, value, .. } => {
                 if self.store_promoted(*buffer, indices, value)? {
                     return Ok(());
                 }
@@ -70,7 +72,6 @@ impl Emitter<'_> {
                 Ok(())
             }
             Stmt::Assert { condition, message, site } => {
-                self.site = *site;
                 let value = self.one(condition)?;
                 let failed = self.builder.ins().icmp_imm_s(IntCC::Equal, value, 0);
                 self.fail_where(failed, Check::Assert { site: *site, message: *message }, &[]);
@@ -227,7 +228,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Returns the operand's values: its vectors if `lanes`, otherwise its scalar.
+    /// Returns the operand's values: its vectors if `lanes` (a scalar is broadcast), otherwise its scalar.
     pub(super) fn values_of(&mut self, operand: Operand, dtype: rx_base::DType, lanes: bool) -> Emitted<Vec<Value>> {
         match operand {
             operand if lanes => self.widened(operand, dtype),

@@ -285,6 +285,42 @@ class Module:
     keeps_values(&module, "main", &[&[0.0, 0.0, 0.0]]);
 }
 
+/// In the kernel, `v * m` is `v`, not the variable that has the number of `v` in the prim_func.
+#[test]
+fn symbolic_kernels_of_a_dim_that_is_1_keep_their_axes() {
+    let text = "\
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def rows(var_A: T.handle, var_Out: T.handle):
+        T.func_attr({\"op_pattern\": 0})
+        n, m = T.int64(), T.int64()
+        A = T.match_buffer(var_A, (n,), \"float32\")
+        Out = T.match_buffer(var_Out, (n, m), \"float32\")
+        for i, j in T.grid(n, m):
+            with T.sblock(\"rows\"):
+                v, w = T.axis.remap(\"SS\", [i, j])
+                Out[v, w] = A[v] + T.Cast(\"float32\", v * m)
+
+    @R.function
+    def main(x: R.Tensor((4,), dtype=\"float32\")) -> R.Tensor((4, 1), dtype=\"float32\"):
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.rows, (x,), out_ty=R.Tensor((4, 1), dtype=\"float32\"))
+            b = R.nn.relu(a)
+            R.output(b)
+        return b
+";
+    let module = read(text);
+    let input: &[f32] = &[1.0, 2.0, 3.0, 4.0];
+    let expected = [vec![1.0, 3.0, 5.0, 7.0]];
+    assert_eq!(values(&module, "main", &[input]), expected);
+    let made = apply("LegalizeOps, AnnotateTIROpPattern, FuseOps, FuseTIR", module).expect("a module");
+    let printed = print(&made);
+    assert!(printed.contains("fused_rows_relu"), "{printed}");
+    assert_eq!(values(&read(&printed), "main", &[input]), expected);
+}
+
 #[test]
 fn kernel_that_overwrites_its_own_intermediate_is_not_in_place() {
     let module = module(
