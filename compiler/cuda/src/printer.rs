@@ -52,7 +52,7 @@ pub(crate) struct Kernel<'m> {
     written: FxHashSet<BufferId>,
     /// The variables that are extents of buffer parameters. They are never negative.
     symbols: FxHashSet<VarId>,
-    /// The variables in scope that are known to be nonnegative.
+    /// The variables that are known to be nonnegative.
     natural: FxHashSet<VarId>,
     /// The variables whose values come from data (for example buffers or scalar arguments): signed arithmetic on them
     /// may overflow and must wrap.

@@ -36,11 +36,16 @@ impl Emitter<'_> {
                     (_, true) => ins.sextend(types::I64, value),
                     (_, false) => ins.uextend(types::I64, value),
                 };
+                // Integers that `float32` rounds are beyond the range of `float16`.
+                let to_odd = to == DType::BFLOAT16 && source.bits() >= 32;
+                let wide = if to_odd { self.with_sticky_bit(wide, signed, 11) } else { wide };
+                let first = if to_odd { types::F64 } else { target };
                 let float = if signed || source.bits() < 64 {
-                    self.builder.ins().fcvt_from_sint(target, wide)
+                    self.builder.ins().fcvt_from_sint(first, wide)
                 } else {
-                    self.builder.ins().fcvt_from_uint(target, wide)
+                    self.builder.ins().fcvt_from_uint(first, wide)
                 };
+                let float = if to_odd { self.demoted_to_odd(float) } else { float };
                 self.rounded(float, to)
             }
             (true, false) => {
@@ -56,6 +61,7 @@ impl Emitter<'_> {
             (true, true) => {
                 let same_width = match (source, target) {
                     (types::F32, types::F64) => ins.fpromote(target, value),
+                    (types::F64, types::F32) if to.bits < 32 => self.demoted_to_odd(value),
                     (types::F64, types::F32) => ins.fdemote(target, value),
                     _ => value,
                 };
@@ -92,6 +98,10 @@ impl Emitter<'_> {
             }
             (false, false) => self.wrapped(value, to),
             (false, true) if target == types::F32X4 => {
+                let value = match to == DType::BFLOAT16 && from.bits == 32 {
+                    true => self.with_sticky_bit(value, from.code == TypeCode::Int, 8),
+                    false => value,
+                };
                 let float = if from.code == TypeCode::UInt && from.bits == 32 {
                     self.builder.ins().fcvt_from_uint(target, value)
                 } else {
@@ -109,6 +119,51 @@ impl Emitter<'_> {
             (true, true) if source == target => self.rounded(value, to),
             _ => return unsupported(),
         })
+    }
+
+    /// Emits the conversion of a `float64` to `float32` with rounding to odd: of the two neighbors of an inexact value,
+    /// the one whose last bit is 1. Rounding the result to fewer bits is then the same as rounding `value`.
+    fn demoted_to_odd(&mut self, value: Value) -> Value {
+        let single = self.builder.ins().fdemote(types::F32, value);
+        let back = self.builder.ins().fpromote(types::F64, single);
+        let inexact = self.builder.ins().fcmp(FloatCC::NotEqual, back, value);
+        let size = self.builder.ins().fabs(back);
+        let exact_size = self.builder.ins().fabs(value);
+        let beyond = self.builder.ins().fcmp(FloatCC::GreaterThan, size, exact_size);
+        let beyond = self.builder.ins().uextend(types::I32, beyond);
+        let bits = self.bits(single, types::I32);
+        // The bits less 1 are the next float toward zero.
+        let truncated = self.builder.ins().isub(bits, beyond);
+        let one = self.integer(1, types::I32);
+        let odd = self.builder.ins().bor(truncated, one);
+        let bits = self.choose(inexact, odd, bits);
+        self.bits(bits, types::F32)
+    }
+
+    /// Rounds large integers to odd: clears the `dropped` lowest bits, and sets the bit above them if one of the
+    /// cleared bits was 1. For example, with 32-bit integers and `dropped` 8, `0x1000001` becomes `0x1000100`. Integers
+    /// that fit the other bits (there: 24), not counting a sign bit, are unchanged.
+    ///
+    /// So the result has few enough significant bits for an exact conversion to a float, and rounding that float to
+    /// `bfloat16` is the same as rounding `value`.
+    fn with_sticky_bit(&mut self, value: Value, signed: bool, dropped: i64) -> Value {
+        let ty = self.builder.func.dfg.value_type(value);
+        let bits = i64::from(ty.lane_bits());
+        let magnitude = if signed {
+            let sign = self.builder.ins().sshr_imm_u(value, bits - 1);
+            self.builder.ins().bxor(value, sign)
+        } else {
+            value
+        };
+        let beyond = self.builder.ins().ushr_imm_u(magnitude, bits - dropped);
+        let beyond = self.nonzero(beyond);
+        let lost = self.masked(value, (1i64 << dropped) - 1);
+        let lost = self.nonzero(lost);
+        let [set, clear] = [1i64 << dropped, 0].map(|constant| self.integer(constant, ty));
+        let sticky = self.choose(lost, set, clear);
+        let kept = self.masked(value, -(1i64 << dropped));
+        let odd = self.builder.ins().bor(kept, sticky);
+        self.choose(beyond, odd, value)
     }
 
     /// Wraps each lane to the range of a narrower integer dtype. For example, 200 in a 32-bit lane of `int8` becomes
@@ -198,7 +253,7 @@ impl Emitter<'_> {
         if self.builder.func.dfg.value_type(value) == ty { value } else { self.bits(value, ty) }
     }
 
-    /// Rounds a `float32` to the nearest value of a narrower float dtype. Other dtypes are unchanged.
+    /// Rounds a `float32` to the nearest value of a 16-bit float dtype. For other dtypes, the value is unchanged.
     pub(super) fn rounded(&mut self, value: Value, dtype: DType) -> Value {
         if !(dtype.is_float() && dtype.bits == 16) {
             return value;

@@ -1,12 +1,11 @@
-//! Compares compiled functions with the interpreter, for handwritten functions: the operations on all supported dtypes,
-//! and the shapes of loops that vectorization treats differently.
+//! Handwritten functions, compiled, and most of them compared with the interpreter.
 
 use rx_base::name::name;
 use rx_base::{DType, Dim};
 use rx_cpu::{Argument, CompileError, CpuModule, RunError, Scratch};
 use rx_tensor::{Scalar, Tensor};
 use rx_tir::builder::in_range;
-use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, IterKind, KernelBuilder, PrimFunc, UnaryOp};
+use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, IterKind, KernelBuilder, PrimFunc, Stmt, UnaryOp};
 
 fn compiled(func: &PrimFunc, tensors: &mut [Tensor], scalars: &[Scalar]) -> Result<(), RunError> {
     let module = CpuModule::compile(&[func]).unwrap_or_else(|error| panic!("{error}"));
@@ -40,7 +39,7 @@ fn agree(title: &str, func: &PrimFunc, tensors: &[Tensor], scalars: &[Scalar], t
                     let (wanted, found) = (wanted.as_float(), found.as_float());
                     wanted == found
                         || wanted.is_nan() && found.is_nan()
-                        || (wanted - found).abs() <= tolerance * wanted.abs().max(least)
+                        || wanted.is_finite() && (wanted - found).abs() <= tolerance * wanted.abs().max(least)
                 }
             };
             assert!(close, "{title}: buffer {at}, element {element}: {found:?}, not {wanted:?}");
@@ -241,6 +240,29 @@ fn conversions() {
 }
 
 #[test]
+fn conversion_near_a_halfway_value_rounds_once() {
+    for from in [DType::INT32, DType::INT64, DType::UINT32, DType::UINT64, DType::FLOAT64] {
+        for to in [DType::FLOAT16, DType::BFLOAT16] {
+            let mut a = zeros(from, &[COUNT]);
+            for (at, bits) in (0..a.len()).zip((2..13).cycle()) {
+                // A little more than halfway between two values of `bits` bits; `float32` loses the difference.
+                let value = match from.is_float() {
+                    true => Scalar::Float(1.0 + 2f64.powi(-bits) + 2f64.powi(-40)),
+                    false => {
+                        let one = 1i64 << (from.bits - 2);
+                        Scalar::Int(one + (one >> bits) + 1)
+                    }
+                };
+                a.set(at, value);
+            }
+            let func = elementwise(from, from, to, |a, _| a.cast(to));
+            let tensors = [a, zeros(from, &[COUNT]), zeros(to, &[COUNT])];
+            agree(&format!("{from} to {to}"), &func, &tensors, &n(COUNT), 0.0);
+        }
+    }
+}
+
+#[test]
 fn operations_of_one_operand() {
     let mut numbers = Numbers(6);
     for dtype in DTYPES {
@@ -291,6 +313,32 @@ fn intrinsics_of_floats() {
 }
 
 #[test]
+fn maximum_with_its_index_agrees_for_nan() {
+    let mut builder = KernelBuilder::new(name("argmax"));
+    let x = builder.param("x", &[Dim::from(4), Dim::from(COUNT)], DType::FLOAT32);
+    let best = builder.param("best", &[Dim::from(4)], DType::FLOAT32);
+    let place = builder.param("place", &[Dim::from(4)], DType::INT64);
+    let loops = [(Expr::int(4), IterKind::Spatial), (Expr::int(COUNT), IterKind::Reduce)];
+    builder.block("argmax", &loops, |builder, axes| {
+        let row = &axes[..1];
+        let stores = |value: Expr, at: Expr| {
+            Stmt::seq([builder.store(best, row.to_vec(), value), builder.store(place, row.to_vec(), at)])
+        };
+        let (value, held) = (builder.load(x, axes), builder.load(best, row));
+        let wins = Expr::compare(CompareOp::Gt, value.clone(), held);
+        let lowest = Expr::number(f64::NEG_INFINITY, DType::FLOAT32);
+        (Some(stores(lowest, Expr::int(-1))), Stmt::when(wins, stores(value, axes[1].clone())))
+    });
+    let mut data = Numbers(9).tensor(DType::FLOAT32, &[4, COUNT]);
+    // The first element, a few of the second row, and all of the last one.
+    for at in [0, 40, 45, 77].into_iter().chain(3 * COUNT as usize..4 * COUNT as usize) {
+        data.set(at, Scalar::Float(f64::NAN));
+    }
+    let tensors = [data, zeros(DType::FLOAT32, &[4]), zeros(DType::INT64, &[4])];
+    agree("argmax", &builder.finish(), &tensors, &[], 0.0);
+}
+
+#[test]
 fn intrinsics_of_integers() {
     let mut numbers = Numbers(8);
     for dtype in [DType::INT8, DType::INT32, DType::INT64, DType::UINT32] {
@@ -311,7 +359,7 @@ fn polynomials_are_close_everywhere() {
         (Intrinsic::Exp, -110.0, 95.0),
         (Intrinsic::Tanh, -12.0, 12.0),
         (Intrinsic::Erf, -6.0, 6.0),
-        // Below about −88.7, `e^-x` is infinite in `float32`, although the exact result is not 0 but subnormal.
+        // From about −104 to −88.7, `e^-x` is infinite in `float32`, although the exact result is not 0 but subnormal.
         (Intrinsic::Sigmoid, -85.0, 100.0),
         (Intrinsic::Log, 1e-42, 50.0),
     ] {
@@ -340,7 +388,7 @@ fn polynomials_are_close_everywhere() {
             } else {
                 (wanted - f64::from(*found)).abs() / unit
             };
-            if off > worst.0 {
+            if off.is_nan() || off > worst.0 {
                 worst = (off, x);
             }
         }
@@ -385,7 +433,7 @@ fn reductions_of_rows_and_columns() {
     }
 }
 
-/// Softmax over temporaries that hold all rows: maximum, exponentials, sum and quotient.
+/// Softmax as four loop nests: maximum, exponentials, sum and quotient. The first three store to temporaries.
 #[test]
 fn softmax() {
     let symbol = |text| Dim::from(rx_base::symbolic::Atom::Symbol(name(text)));
@@ -420,7 +468,7 @@ fn softmax() {
     }
 }
 
-/// Padded and strided pooling and depthwise convolution: loads that are in range only under a condition.
+/// Max pooling and depthwise convolution. With padding, loads are in range only under a condition.
 #[test]
 fn windows_with_padding() {
     let mut numbers = Numbers(11);
@@ -548,8 +596,7 @@ fn matrix_products() {
     }
 }
 
-/// Products of dtypes that the library does not support become loops. If `turned`, the right factor is stored
-/// transposed.
+/// If `turned`, the right factor is stored transposed.
 #[test]
 fn products_of_integers_and_narrow_floats() {
     let mut numbers = Numbers(15);
@@ -642,6 +689,36 @@ fn power_of_integers_is_that_of_the_interpreter() {
         Expr::select(a.eq(Expr::number(0.0, DType::INT64)), Expr::number(5.0, DType::INT64), power)
     });
     agree("a guarded power", &guarded, &tensors, &n(2), 0.0);
+}
+
+/// A `let` has no site of its own.
+#[test]
+fn division_by_zero_in_a_let_names_the_statement_inside() {
+    let mut builder = KernelBuilder::new(name("quotient"));
+    let (a, c) = (builder.param("A", &[Dim::from(2)], DType::INT32), builder.param("C", &[Dim::from(2)], DType::INT32));
+    let (var, quotient) = builder.variable("quotient", DType::INT32);
+    let number = |value| Expr::number(value, DType::INT32);
+    let divisor = Box::new(builder.load(a, &[Expr::int(0)]));
+    let value = Expr::Binary { op: BinaryOp::FloorDiv, left: Box::new(number(1.0)), right: divisor };
+    let store = |builder: &KernelBuilder, at: i64, value: Expr, operator: &str| {
+        let mut store = builder.store(c, vec![Expr::int(at)], value);
+        if let Stmt::Store { site, .. } = &mut store {
+            site.operator = name(operator);
+        }
+        store
+    };
+    let first = store(&builder, 0, number(1.0), "first");
+    let second = store(&builder, 1, quotient, "second");
+    let mut func = builder.finish();
+    func.body = Stmt::seq([first, Stmt::Let { var, value, body: Box::new(second) }]);
+    let tensors = || [zeros(DType::INT32, &[2]), zeros(DType::INT32, &[2])];
+    let error = compiled(&func, &mut tensors(), &[]);
+    assert!(
+        matches!(&error, Err(RunError::DivisionByZero { site }) if site.operator.as_str() == "second"),
+        "{error:?}"
+    );
+    let error = rx_interp::run(&func, &mut tensors(), &[]);
+    assert!(error.is_err_and(|error| error.to_string().contains("second")));
 }
 
 #[test]

@@ -6,6 +6,39 @@ pub(super) const HELPERS: &[Helper<'static>] = &[
     Helper { name: "RX_INFINITY", needs: &[], text: "#define RX_INFINITY __int_as_float(0x7f800000)\n" },
     Helper { name: "RX_NAN", needs: &[], text: "#define RX_NAN __int_as_float(0x7fc00000)\n" },
     Helper {
+        name: "rx_double_to_odd",
+        needs: &[],
+        text: "\
+// Double to float, rounded to odd: of the two neighbors of an inexact value, the one whose last bit is 1. Rounding the
+// float to fewer bits then gives the same result as rounding the double.
+static __device__ __forceinline__ float rx_double_to_odd(double x) {
+    float y = (float)x;
+    if ((double)y == x || x != x) return y;
+    int bits = __float_as_int(y);
+    // The bits less 1 are the next float toward zero.
+    if (((double)y > x) == (x > 0.0)) bits -= 1;
+    return __int_as_float(bits | 1);
+}
+",
+    },
+    Helper {
+        name: "rx_integer_to_odd",
+        needs: &[],
+        text: "\
+// Integer to float, as for rounding to bfloat16: of an integer of more than 24 bits, at least the highest 16 bits are
+// kept, and the last bit kept is set if a bit that is lost was.
+template <typename T>
+static __device__ __forceinline__ float rx_integer_to_odd(T x) {
+    float scale = 1.0f;
+    while (x >> 24 != 0 && x >> 24 != (T)-1) {
+        x = x >> 8 | (T)((x & 255) != 0);
+        scale *= 256.0f;
+    }
+    return (float)x * scale;
+}
+",
+    },
+    Helper {
         name: "rx_f16",
         needs: &[],
         text: "\

@@ -205,7 +205,7 @@ impl Kernel<'_> {
             Expr::Int { value, .. } if dtype == DType::INT64 && *value >= 0 && i32::try_from(*value).is_ok() => {
                 Ok(format!("{text}LL"))
             }
-            // C gives literals, and selections of literals, the type `int`.
+            // C gives most literals, and selections of them, the type `int`.
             Expr::Int { .. } | Expr::Select { .. } if dtype.is_int() => Ok(format!("({})({text})", self.ctype(dtype)?)),
             _ => Ok(text),
         }

@@ -127,17 +127,18 @@ impl Kernel<'_> {
             None => self.global_buffer(id).ok_or_else(|| self.no_such_buffer(id))?,
         };
         let BufferText { name, shape } = buffer;
-        // A 32-bit offset would overflow if the buffer has more than 2³¹ - 1 elements.
+        // A 32-bit offset may overflow unless the buffer is known to have at most 2³¹ - 1 elements.
         let elements = shape.iter().try_fold(1i64, |product, extent| product.checked_mul(extent.as_int()?));
-        let fits = elements.is_some_and(|elements| elements <= i64::from(i32::MAX));
+        let fits = elements.is_some_and(|elements| elements <= i64::from(i32::MAX)) || shape.len() == 1;
         let mut offset: Option<Bound> = None;
         for (index, extent) in indices.iter().zip(&shape) {
-            offset = match offset {
-                None if index.as_int() == Some(0) => None,
-                None if fits || index.dtype().bits == 64 || shape.len() == 1 => Some(self.expr(index)?),
-                // Widening the first index makes C compute the rest of the offset in 64 bits.
-                None => Some(self.expr(&Expr::Cast { dtype: DType::INT64, value: Box::new(index.clone()) })?),
-                Some(rows) => Some(self.next_offset(rows, index, extent)?),
+            // A first index of 64 bits makes C compute the rest of the offset in 64 bits.
+            offset = match (offset, index.as_int()) {
+                (None, Some(0)) => None,
+                (None, Some(number)) if !fits => Some((format!("{number}LL"), POSTFIX)),
+                (None, _) if fits || index.dtype().bits == 64 => Some(self.expr(index)?),
+                (None, _) => Some(self.expr(&Expr::Cast { dtype: DType::INT64, value: Box::new(index.clone()) })?),
+                (Some(rows), _) => Some(self.next_offset(rows, index, extent)?),
             };
         }
         Ok(format!("{name}[{}]", offset.map_or("0".to_owned(), |(text, _)| text)))
@@ -179,10 +180,7 @@ impl Kernel<'_> {
         }
         if types::helper(to).is_some() {
             self.need_storage(to);
-            let text = match types::is_single(from) {
-                true => self.operand(value, 0)?,
-                false => format!("(float){}", self.operand(value, UNARY)?),
-            };
+            let text = self.before_rounding(to, value)?;
             return Ok((types::rounded(to, &text), POSTFIX));
         }
         if types::value(from) == Some(ctype) {
@@ -193,6 +191,26 @@ impl Kernel<'_> {
             return Ok((format!("rx_to_integer<{ctype}>({})", self.operand(value, 0)?), POSTFIX));
         }
         Ok((format!("({ctype}){}", self.operand(value, UNARY)?), UNARY))
+    }
+
+    /// Prints a value as the `float` that is then rounded to `to`, a float dtype of less than 32 bits. If the conversion
+    /// to `float` may change the value, it rounds to odd: rounding to nearest twice could give the wrong neighbor.
+    fn before_rounding(&mut self, to: DType, value: &Expr) -> Result<String, String> {
+        let from = value.dtype();
+        if types::is_single(from) {
+            return self.operand(value, 0);
+        }
+        if from == DType::FLOAT64 {
+            self.need("rx_double_to_odd");
+            return Ok(format!("rx_double_to_odd({})", self.operand(value, 0)?));
+        }
+        // Integers of more than 24 bits are beyond the range of the other dtypes.
+        if to == DType::BFLOAT16 && from.is_int() && from.bits >= 32 {
+            self.need("rx_integer_to_odd");
+            let ctype = self.ctype(from)?;
+            return Ok(format!("rx_integer_to_odd<{ctype}>({})", self.operand(value, 0)?));
+        }
+        Ok(format!("(float){}", self.operand(value, UNARY)?))
     }
 
     fn unary(&mut self, op: UnaryOp, value: &Expr) -> Result<Bound, String> {
@@ -227,7 +245,9 @@ impl Kernel<'_> {
             Expr::Var { var, .. } => self.natural.contains(var),
             Expr::Cast { value, .. } => {
                 let (from, to) = (value.dtype(), expr.dtype());
-                from.is_int() && to.bits >= from.bits && self.is_natural(value)
+                // Half of the unsigned values of the same width are negative as signed ones.
+                let fits = to.bits > from.bits || to.bits == from.bits && from.code == to.code;
+                from.is_int() && fits && self.is_natural(value)
             }
             Expr::Checked { .. } => true,
             Expr::Select { then, otherwise, .. } => self.is_natural(then) && self.is_natural(otherwise),

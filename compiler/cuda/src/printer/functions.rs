@@ -170,7 +170,7 @@ impl Module {
 struct Function<'f> {
     func: &'f PrimFunc,
     target: &'f Target,
-    /// The buffers that pass values between its statements.
+    /// The buffers that can pass values between its statements.
     temporaries: Vec<BufferId>,
     result: CudaFunction,
     texts: Vec<KernelText>,

@@ -88,3 +88,10 @@ fn product_in_a_rounded_sum_is_rounded_separately() {
         "rintf(-__fmul_rn(x[ax0], 0.25f) + x[ax0])"
     );
 }
+
+#[test]
+fn floor_division_of_an_unsigned_value_is_plain_only_if_it_stays_positive() {
+    let quotient = |x: Expr, to: DType| x.cast(DType::UINT32).cast(to).floor_div(Expr::Int { value: 3, dtype: to });
+    assert!(stored(|x| quotient(x, DType::INT32)).starts_with("rx_floor_div<int>("));
+    assert!(stored(|x| quotient(x, DType::INT64)).ends_with(" / 3"));
+}

@@ -33,7 +33,7 @@ impl<'a> From<&'a PrimFunc> for Named<'a> {
 pub(super) struct KernelText {
     /// The names of the TIR blocks that it computes.
     pub(super) blocks: Vec<String>,
-    /// The operators of its stores, with their statements.
+    /// The operators that its stores come from, with their statements in the program where these are known.
     pub(super) sources: Vec<String>,
     /// Further lines of its comment.
     pub(super) notes: Vec<String>,
@@ -41,7 +41,8 @@ pub(super) struct KernelText {
     /// blocks on a multiprocessor.
     pub(super) bound: String,
     pub(super) parameters: Vec<String>,
-    /// Its lines, with check numbers relative to the function, as [`check_number`] writes them.
+    /// Its lines. They contain the numbers of checks, counted from the function's first check and marked by
+    /// [`check_number`]; [`KernelText::named`] replaces them by the numbers in the source.
     pub(super) body: String,
 }
 

@@ -3,6 +3,7 @@
 use crate::case::Case;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
+use rx_tensor::Scalar;
 use rx_tir::builder::in_range;
 use rx_tir::{BinaryOp, CompareOp, Expr, Intrinsic, IterKind, KernelBuilder, PrimFunc, Stmt};
 
@@ -60,6 +61,7 @@ pub fn cases() -> Vec<Case> {
         let outputs: Vec<&[i64]> = vec![&[33]; all_dtypes().len() + 1];
         cases.push(Case::new("casts", casts(from), &outputs));
     }
+    cases.extend([DType::INT32, DType::INT64, DType::FLOAT64].map(halfway_casts));
     for dtype in [F32, DType::FLOAT64] {
         let within = if dtype == F32 { 1e-5 } else { 1e-13 };
         for function in Intrinsic::ALL {
@@ -314,7 +316,7 @@ fn constants() -> PrimFunc {
     builder.finish()
 }
 
-/// Returns casts from one dtype to every dtype; some values are out of range.
+/// Returns casts from one dtype to every dtype. Negative values are out of the range of unsigned dtypes.
 fn casts(from: DType) -> PrimFunc {
     let mut builder = KernelBuilder::new(name("astype"));
     let x = builder.param("x", &dims(&[33]), from);
@@ -327,6 +329,34 @@ fn casts(from: DType) -> PrimFunc {
         });
     }
     builder.finish()
+}
+
+/// Returns casts of values that are a little more than halfway between two values of the result's dtype. `float` loses
+/// the difference.
+fn halfway_casts(from: DType) -> Case {
+    let is_narrow = |to: &DType| to.is_float() && (to.bits == 16 || to.bits == 8 && from.is_float());
+    let narrow: Vec<DType> = all_dtypes().into_iter().filter(is_narrow).collect();
+    let mut builder = KernelBuilder::new(name("astype"));
+    let x = builder.param("x", &dims(&[8]), from);
+    for (at, to) in narrow.iter().enumerate() {
+        let out = builder.param(&format!("out_{at}"), &dims(&[8]), *to);
+        builder.compute(out, |builder, axes| builder.load(x, axes).cast(*to));
+    }
+    let shapes: Vec<&[i64]> = vec![&[8]; narrow.len() + 1];
+    let mut case = Case::new("casts of values near halfway", builder.finish(), &shapes);
+    for (at, bits) in [3, 4, 8, 11].into_iter().enumerate() {
+        let (value, negated) = if from.is_float() {
+            let value = 1.0 + 2f64.powi(-bits) + 2f64.powi(-40);
+            (Scalar::Float(value), Scalar::Float(-value))
+        } else {
+            let one = 1i64 << (from.bits - 2);
+            let value = one + (one >> bits) + 1;
+            (Scalar::Int(value), Scalar::Int(-value))
+        };
+        case.arguments[0].set(at, value);
+        case.arguments[0].set(at + 4, negated);
+    }
+    case
 }
 
 /// Returns the intrinsic, with arguments in its domain, or `None` if it is not defined for floats.

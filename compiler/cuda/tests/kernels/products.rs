@@ -1,10 +1,10 @@
-//! Matrix products: every template, with ragged and even extents, computed operands and fused epilogues.
+//! Matrix products with ragged and even extents, computed operands and fused epilogues.
 
 use crate::case::Case;
 use crate::small_device;
 use rx_base::name::name;
 use rx_base::{DType, Dim};
-use rx_cuda::rules::Target;
+use rx_cuda::rules::{RuleOrder, Target};
 use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
 
 const F16: DType = DType::FLOAT16;
@@ -314,7 +314,7 @@ for i, j in T.grid(32, 4):
     crate::simulated::agree(&[case]);
 }
 
-/// The parts of an address along K and along the rows do not fit 32 bits alone, or only their sum does not fit.
+/// The part of an address along K does not fit 32 bits, or only its sum with the part along the rows does not fit.
 #[test]
 fn addresses_of_factors_with_over_2_to_31_elements_have_64_bits() {
     let target = Target { arch: 80, ..Target::default() };
@@ -328,4 +328,19 @@ fn addresses_of_factors_with_over_2_to_31_elements_have_64_bits() {
         let listed = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
         assert!(listed.contains(text), "{listed}");
     }
+}
+
+/// `40000 * 100000` alone would overflow `int`.
+#[test]
+fn address_of_a_constant_row_of_over_2_to_31_elements_has_64_bits() {
+    let mut builder = KernelBuilder::new(name("row"));
+    let x = builder.param("x", &[Dim::from(50_000), Dim::from(100_000)], F32);
+    let out = builder.param("out", &[Dim::from(1024)], F32);
+    builder.compute(out, |builder, at| builder.load(x, &[Expr::int(40_000), at[0].clone()]));
+    let func = builder.finish();
+    // The other rules print linear indices.
+    let rules = RuleOrder::of(["fallback"]).unwrap_or_else(|error| panic!("{error}"));
+    let source = rx_cuda::listing(&[&func], &Target { rules, ..Target::default() });
+    let listed = source.functions[0].as_ref().unwrap_or_else(|error| panic!("{error}"));
+    assert!(listed.contains("x[40000LL * 100000 + "), "{listed}");
 }
