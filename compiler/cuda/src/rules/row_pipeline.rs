@@ -138,7 +138,7 @@ pub(super) struct Read {
 /// The element before the first one of a row, with which a scan begins.
 #[derive(Clone, Debug)]
 pub(super) struct Carried {
-    /// The element as an affine form of the loops.
+    /// The element's buffer, and its address there as an affine form of the loops.
     pub(super) element: Affine,
     /// Its linear index in the buffer, row-major.
     pub(super) index: Expr,
@@ -152,7 +152,7 @@ pub(super) struct Stages {
     pub(super) rows: Vec<Axis>,
     /// Axes of a row's elements, outermost first.
     pub(super) columns: Vec<Axis>,
-    /// The stages in order: each uses values of earlier ones only.
+    /// The stages in order: the [`Stage::value`] of each uses only values of earlier ones.
     pub(super) stages: Vec<Stage>,
     /// The elements that stages load unconditionally, at indices that no stage computes. Loads in indices stay loads.
     pub(super) reads: Vec<Read>,
@@ -176,7 +176,7 @@ pub(super) enum Item {
 }
 
 impl Stages {
-    /// Returns the frame of a kernel that executes all stages with this launch.
+    /// Returns the frame of a kernel that executes stages with this launch.
     pub(super) fn frame(&self, shape: LaunchShape) -> Frame<'_> {
         Frame { func: Some(&self.func), kept: self.kept.clone(), ..Frame::new(shape, &self.statements) }
     }

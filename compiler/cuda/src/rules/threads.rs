@@ -181,7 +181,7 @@ impl Launch {
         }
         let known = self.axes.iter_mut().find(|axis| axis.tag == tag);
         match (is_block, most(extent, host_loops), known) {
-            (true, _, Some(known)) if known.extent == *extent => {}
+            (true, _, Some(known)) if known.extent == extent.clone().cast(DType::INT64) => {}
             (true, _, Some(_)) => {
                 return Err(Declined::because(format!("requires one extent of `{tag}`; found several")));
             }
@@ -313,7 +313,7 @@ pub(super) enum Node {
     },
     /// A statement that each thread executes by itself, without barriers inside.
     Leaf(Stmt),
-    /// A vectorized copy by one thread.
+    /// A vectorized copy that each thread makes by itself.
     Copy(Box<vectors::Copy>),
     /// A cross-thread reduction.
     Reduce(Box<CrossThread>),

@@ -9,7 +9,8 @@ use rx_tir::{BinaryOp, BufferId, Expr, Intrinsic, KernelBuilder, PrimFunc};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// A case, and the rules that take its statements, in order.
+/// A case, and the rules that must take its statements, in order. One rule may take several statements: a softmax has
+/// four, and usually the rule `rows` takes them all.
 pub struct Ruled {
     pub case: Case,
     pub rules: Vec<&'static str>,
@@ -235,13 +236,14 @@ fn across() -> Vec<Ruled> {
         reduced(&[700, 40], (0, 1), F32, SUM, true, "reduction"),
         reduced(&[40, 700], (0, 1), F32, SUM, true, "columns"),
         reduced(&[40, 70], (0, 1), F32, SUM, false, "columns"),
-        // Each thread computes several adjacent outputs.
+        // In the next six cases, each thread computes several adjacent outputs.
         reduced(&[128, 20_000], (0, 1), F16, SUM, true, "columns"),
         reduced(&[24, 72], (0, 1), DType::BFLOAT16, SUM, false, "columns"),
         reduced(&[3, 17, 64], (1, 2), DType::INT8, (BinaryOp::Max, -3.0), false, "columns"),
         reduced(&[5, 64], (0, 1), F32, (BinaryOp::Add, 7.0), false, "columns"),
         reduced(&[0, 64], (0, 1), F32, SUM, false, "columns"),
         reduced(&[700, 64], (0, 1), F16, SUM, true, "reduction"),
+        // 33 is odd, so each thread computes one output.
         reduced(&[3, 17, 33], (1, 2), DType::INT8, SUM, true, "columns"),
     ]
 }
@@ -283,7 +285,7 @@ fn maps() -> Vec<Ruled> {
     all
 }
 
-/// Returns a map, and a sum over loops of the same extents that it does not read from.
+/// Returns a map, and a sum over loops of the same extents that does not read the map's result.
 fn map_before_a_sum() -> Ruled {
     let params = "x: T.Buffer((8, 4), \"float32\"), y: T.Buffer((4, 8), \"float32\"), z: T.Buffer((4, 8), \"float32\"), \
                   total: T.Buffer((1,), \"float32\")";
@@ -430,4 +432,14 @@ extern \"C\" __global__ void __launch_bounds__(128) softmax_kernel(const float* 
 }
 ";
     assert_eq!(kernel, expected);
+}
+
+/// The elementwise rule would let every thread increment `s`.
+#[test]
+fn statement_without_loops_after_an_elementwise_one_is_executed_once() {
+    let params = "x: T.Buffer((64,), \"float32\"), y: T.Buffer((64,), \"float32\"), s: T.Buffer((), \"float32\")";
+    let body = "for i in range(64):\n    y[i] = x[i] * T.float32(2)\ns[()] = s[()] + T.float32(1)";
+    let func = crate::script::function(&format!("own({params})"), body);
+    let case = Case::new("an elementwise statement, then one without loops", func, &[&[64], &[64], &[]]).within(1e-6);
+    crate::simulated::agree(&[case]);
 }

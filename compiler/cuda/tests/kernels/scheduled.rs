@@ -158,7 +158,7 @@ for b in T.thread_binding(3, thread=\"blockIdx.x\"):
                     vb, vi = T.axis.spatial(3, b), T.axis.spatial(64, v * 32 + t * 2 + i)
                     out[vb, vi] = x[vb, vi] * 2.0",
         ),
-        // Different threads store the same element in different iterations, so each iteration ends with a barrier.
+        // Different threads store the same element in different iterations, so a barrier precedes the loop's store.
         of(
             "elements at a let value",
             "x: T.Buffer((4, 32), \"float32\"), at: T.Buffer((4,), \"int32\"), out: T.Buffer((2, 28), \"float32\")",
@@ -265,6 +265,22 @@ fn handwritten_functions_keep_their_threads_and_agree() {
     if crate::nvrtc::is_found() {
         crate::nvrtc::compiles(&crate::source(&cases).text);
     }
+}
+
+#[test]
+fn loops_over_one_block_axis_of_the_same_extent_share_it() {
+    let params = "x: T.Buffer((128,), \"float32\"), y: T.Buffer((128,), \"float32\"), z: T.Buffer((128,), \"float32\")";
+    let body = "\
+for t in T.thread_binding(32, thread=\"threadIdx.x\"):
+    for b in T.thread_binding(4, thread=\"blockIdx.x\"):
+        y[b * 32 + t] = x[b * 32 + t] * T.float32(2)
+    for b in T.thread_binding(4, thread=\"blockIdx.x\"):
+        z[b * 32 + t] = x[b * 32 + t] + T.float32(1)";
+    let func = script::function(&format!("own({params})"), body);
+    let case = Case::new("two loops over blockIdx.x", func, &[&[128], &[128], &[128]]).within(1e-6);
+    let source = crate::source(std::slice::from_ref(&case));
+    assert_eq!(source.choices[0].rule, "threads", "{:?}", source.choices);
+    crate::simulated::agree(&[case]);
 }
 
 /// If a kernel cannot execute the launch, the rule declines with a reason, and another rule takes the function.

@@ -25,7 +25,7 @@ use unify::Unifier;
 pub(in crate::rules) enum Form {
     /// Reductions along the columns of rows, and values of elements and rows before and after them.
     Rows,
-    /// Values of elements only: all axes are columns.
+    /// Values of elements: all axes are columns.
     Elements,
     /// One scan along the column axis of rows, and values of elements before and after it.
     Scan,
@@ -146,7 +146,7 @@ struct Builder<'f> {
     rows: usize,
     stages: Vec<Stage>,
     reads: Vec<Read>,
-    /// Elements that remain loads: under a condition, or at an index that a stage computes.
+    /// Elements that remain loads: under a condition, in the index of a load, or at an index that a stage computes.
     others: Vec<Affine>,
     /// Maps the variables of a tuple reduction's sides to those of its stages so far.
     sides: FxHashMap<VarId, VarId>,
@@ -188,6 +188,9 @@ impl<'f> Builder<'f> {
     fn add(&mut self, part: &Part, form: Form) -> Result<(), Declined> {
         let is_of_elements = form == Form::Elements;
         Declined::when(is_of_elements && part.is_reduction(), "requires elementwise statements; found a reduction")?;
+        // Every thread would execute it, and none if there are no elements.
+        let is_without_loops = is_of_elements && matches!(part.kind, Kind::Row);
+        Declined::when(is_without_loops, "requires elementwise statements; found a statement without loops")?;
         if form == Form::Scan {
             let is_second = self.stages.iter().any(|stage| matches!(stage.kind, Kind::Scan { .. }));
             match part.kind {
@@ -346,7 +349,7 @@ impl<'f> Builder<'f> {
                 }
             };
         }
-        // An index that is itself loaded is loaded where it is used.
+        // Loads in an index remain loads, except those of elements that a stage computes.
         let element = element.map_opaque(&mut |index| self.value(index, true))?;
         let vars: Vec<VarId> = self.loops.iter().map(|one| one.var).collect();
         let index = element.expr(&self.scope, &vars, self.original);
@@ -392,7 +395,7 @@ impl<'f> Builder<'f> {
         for read in &mut self.reads {
             read.index = read.element.expr(&self.scope, &vars, self.original).ok_or_else(unwritable)?;
         }
-        // A later store overwrites the element.
+        // Only the last stage that writes a buffer stores, since it would overwrite the element of earlier ones.
         let mut overwritten = FxHashSet::default();
         for stage in self.stages.iter_mut().rev().filter(|stage| stage.target.is_stored) {
             stage.target.is_stored = overwritten.insert(stage.target.element.buffer);

@@ -12,11 +12,13 @@ use rx_tir::VarId;
 /// The distribution of a row's elements over threads.
 #[derive(Clone, Debug)]
 pub(in crate::rules) struct Lanes {
-    /// The thread's number among those of its row, as a C expression that needs no parentheses.
+    /// For `Printer::columns_loop`: the thread's number among those of its row (or of its block's part of a split row),
+    /// as a C expression that needs no parentheses.
     pub(in crate::rules) lane: &'static str,
-    /// The number of threads of a row.
+    /// For `Printer::columns_loop`: the number of threads that share a row, or the part of a split row that one block
+    /// processes.
     pub(in crate::rules) threads: i64,
-    /// The vector width: contiguous elements of a thread.
+    /// The vector width: neighbouring elements that a thread processes at once.
     pub(in crate::rules) width: i64,
     /// Whether the elements of a vector belong to `width` neighbouring rows, along the last row axis; otherwise they
     /// are of one row.
@@ -61,7 +63,7 @@ impl Lanes {
         }
     }
 
-    /// Returns how many contiguous elements of one row a thread has.
+    /// Returns how many elements of a vector belong to one row.
     pub(in crate::rules) fn neighbours(&self) -> i64 {
         if self.is_of_rows { 1 } else { self.width }
     }
@@ -92,7 +94,7 @@ pub(in crate::rules) struct Held {
 }
 
 impl Held {
-    /// Finds all values of elements that one loop loads or computes and a later loop uses.
+    /// Finds the values of elements, except scans, that one loop loads or computes and a later loop uses.
     pub(in crate::rules) fn of(stages: &Stages, items: &[Item]) -> Held {
         let loops: Vec<&Vec<usize>> = items
             .iter()

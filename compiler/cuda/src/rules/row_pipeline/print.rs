@@ -30,7 +30,7 @@ use rustc_hash::FxHashMap;
 use rx_base::DType;
 use rx_tir::{BinaryOp, BufferId, Expr, VarId};
 
-/// The printer of the stages of one kernel.
+/// The printer of stages in a kernel.
 pub(in crate::rules) struct Printer<'k, 'm, 's> {
     pub(in crate::rules) kernel: &'k mut Kernel<'m>,
     stages: &'s Stages,
@@ -42,7 +42,7 @@ pub(in crate::rules) struct Printer<'k, 'm, 's> {
     pub(in crate::rules) index: &'static str,
     /// The C names of the row axes, outermost first.
     rows: Vec<(VarId, String)>,
-    /// The C names of the column axes, outermost first.
+    /// The C names of the column axes, usually outermost first. The vectors of a row extend along the last one.
     pub(in crate::rules) columns: Vec<(VarId, String)>,
     /// The register arrays of reads and stages, by their numbers.
     read_arrays: FxHashMap<usize, String>,
@@ -438,7 +438,7 @@ impl<'k, 'm, 's> Printer<'k, 'm, 's> {
     }
 }
 
-/// Returns the position of a thread's element in a register array, as C text.
+/// Returns the position of a thread's element in the register array of a stage, as C text.
 fn element_of(chunk: Option<&str>, width: i64) -> String {
     match (chunk.unwrap_or("0"), width) {
         (chunk, 1) => chunk.to_owned(),

@@ -33,7 +33,7 @@ impl Way {
         self.multiples.number()
     }
 
-    /// Returns the condition as text for the schedule's note; empty if nothing is assumed.
+    /// Returns the assumptions as text for the schedule's note; empty if there are none.
     pub(in crate::rules) fn when(&self) -> String {
         match self.multiples.given().count() {
             0 => String::new(),
@@ -82,7 +82,8 @@ impl Stages {
         vec![Way { multiples: wide, condition: Some(condition) }, others]
     }
 
-    /// Returns the stored and loaded elements that are contiguous along an axis, stored ones first.
+    /// Returns the elements that element stages store, then those that are loaded unconditionally ([`Stages::reads`]);
+    /// both only if they are contiguous along the axis.
     fn vectors(&self, along: &Axis) -> Vec<(&Affine, DType)> {
         let targets = self.stages.iter().filter(|stage| stage.target.is_stored && matches!(stage.kind, Kind::Element));
         let targets = targets.map(|stage| (&stage.target.element, stage.target.dtype));

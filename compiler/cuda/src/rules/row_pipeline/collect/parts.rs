@@ -11,7 +11,7 @@ use rx_tir::{BufferId, Expr, IterKind, Stmt, VarId, is_evaluable};
 pub(super) struct Part {
     /// The loops around it, outermost first.
     pub(super) loops: Vec<Loop>,
-    /// The let values between the previous store of the statement and this one, in order.
+    /// For an element stage, the let values between the previous store of the statement and this one, in order.
     pub(super) named: Vec<(VarId, Expr)>,
     /// The kind of its stage. `unify` changes an element that has no loops over columns to a value of the row.
     pub(super) kind: Kind,
@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-/// Matches a scan. Returns `None` if the nest is no scan, but may be an element stage.
+/// Matches a scan. Returns `None` if the nest is no scan and has only spatial loops, as element stages have.
 fn scan(task: &Task<'_>, nest: &Nest) -> Result<Option<Part>, Declined> {
     let is_spatial = nest.loops.iter().all(|one| one.kind == IterKind::Spatial);
     let found = match Recurrence::of(nest, task.func) {
@@ -153,7 +153,7 @@ fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
     let parts = nest.tuple_reduction(&mut task.func.clone());
     let parts = parts
         .ok_or_else(|| Declined::because("requires a reduction of one element or a tuple; found another update"))?;
-    // A reduction of one value whose body has let values.
+    // A reduction of one value in another form, for example with let values in its body.
     if let [TupleElement { operation: Some(combine), init, buffer, indices, element, .. }] = &parts[..] {
         return operation(*combine, init.clone(), *buffer, indices.clone(), element.clone());
     }

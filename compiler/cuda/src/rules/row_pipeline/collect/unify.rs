@@ -134,13 +134,14 @@ impl<'t> Unifier<'t> {
         Some(part)
     }
 
-    /// Whether a loop may be the shared loop number `at`. In a reduction or scan, spatial loops match rows only, and
-    /// the other loops match columns only. Loops of element stages match both.
+    /// Whether the kind of a loop allows mapping it to the shared loop number `at`. The first `of_rows` shared loops
+    /// are rows, the others columns. In a reduction or scan (`goes_along_columns`), a spatial loop can only be a row,
+    /// and any other loop only a column. A loop of an element stage can be either.
     fn fits(&self, own: &Loop, at: usize, of_rows: usize, goes_along_columns: bool) -> bool {
         !goes_along_columns || (at >= of_rows) == (own.kind != IterKind::Spatial)
     }
 
-    /// Whether two loops have the same extent.
+    /// Whether two loops are known to have the same extent.
     fn is_as_long(&mut self, own: &Loop, shared: &Loop) -> bool {
         own.extent == shared.extent || self.scope.dim(&own.extent) == self.scope.dim(&shared.extent)
     }

@@ -32,7 +32,7 @@ impl Printer<'_, '_, '_> {
         Ok(())
     }
 
-    /// Prints the loop over the chunks, whose values stay in registers.
+    /// Prints the loop over the chunks.
     fn chunks(&mut self, stages: &[usize], length: &str) -> Result<(), String> {
         let Lanes { lane, threads, width, chunks, is_exact, .. } = self.lanes;
         let k = self.kernel.fresh_name("k");

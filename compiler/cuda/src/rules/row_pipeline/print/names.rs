@@ -17,7 +17,7 @@ pub(super) enum Use {
 }
 
 impl Printer<'_, '_, '_> {
-    /// Names the row axes from the row's number, whose C name is `row`.
+    /// Names the row axes from the row's number, which is the C text `row`.
     pub(in crate::rules) fn row_axes(&mut self, row: &str) -> Result<(), String> {
         let axes: Vec<_> = self.stages.rows.iter().map(|axis| (axis.var, axis.extent.clone())).collect();
         self.rows = self.axes(&axes, row)?;

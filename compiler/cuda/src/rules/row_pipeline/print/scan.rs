@@ -29,7 +29,7 @@ pub(in crate::rules) struct Scanners {
     pub(in crate::rules) lanes: i64,
     /// Number of groups.
     pub(in crate::rules) groups: i64,
-    /// Number of chunks of a thread.
+    /// Number of chunks of a thread in an iteration.
     pub(in crate::rules) chunks: i64,
     /// The vector width: contiguous elements of a thread in a chunk.
     pub(in crate::rules) width: i64,
