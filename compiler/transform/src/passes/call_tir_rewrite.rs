@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Rewrites `call_tir`, `call_tir_inplace` and `call_dps_packed`. Requires outputs of a known shape and dtype on the
-//! default device. An argument that a `call_tir_inplace` overwrites must be a variable that is not used after the call
-//! and that no nested function captures. Calls that do not meet these requirements stay.
+//! default device. An argument that a `call_tir_inplace` overwrites must be a variable whose memory is not used after the
+//! call, by another argument or in a nested function, also not through another variable. Calls that do not meet these
+//! requirements stay.
 //!
 //! Guarantees that effects are declared: a dataflow block with a rewritten call becomes a plain block, and every pure
 //! function with one, including nested functions, gets the attribute `relax.force_pure`.
@@ -21,12 +22,12 @@ use crate::effects::{Effects, force_pure};
 use crate::emit::{Emitter, rewrite_bindings};
 use crate::pass::{Arguments, Pass, PassError, each_function};
 use crate::{Module, make, walk};
-use rx_base::name::{NameMap, name};
+use rx_base::name::{NameMap, NameSet, name};
 use rx_base::{Dim, Name};
 use rx_ir::{
     Argument, Attr, BoundValue, Call, Callee, Expr, ExprKind, RelaxFunction, Sequence, StructInfo, VarBinding,
 };
-use rx_ops::Schema;
+use rx_ops::{Compute, Schema};
 use std::sync::Arc;
 
 /// The registration of the pass.
@@ -53,15 +54,18 @@ fn in_function(function: &mut RelaxFunction, effects: &Effects) -> Result<(), Pa
     });
     // A captured variable is never dead, since any later call of the nested function may use it.
     let captured = walk::captured(function);
+    let sharing = Sharing::of(&function.body);
     let mut rewritten = false;
     rewrite_bindings(function, &mut |binding, emitter| {
         let VarBinding { value: BoundValue::Expr(value), .. } = binding else { return Ok(()) };
         for variable in value.variables() {
             left.entry(variable).and_modify(|count| *count = count.saturating_sub(1));
         }
-        let is_dead =
-            |variable: Name| !captured.contains(&variable) && left.get(&variable).is_none_or(|count| *count == 0);
-        let Some(passing) = Passing::of(value, &is_dead) else { return Ok(()) };
+        let is_dead = |variable: Name| {
+            let used = left.iter().filter(|(_, count)| **count > 0).map(|(used, _)| used);
+            used.chain(&captured).all(|used| !sharing.share(variable, *used))
+        };
+        let Some(passing) = Passing::of(value, &is_dead, &sharing) else { return Ok(()) };
         *value = passing.written(emitter)?;
         rewritten = true;
         Ok(())
@@ -103,12 +107,58 @@ fn open_blocks(of: &mut Sequence, effects: &Effects) -> bool {
     any
 }
 
+/// For each variable that may share memory with variables bound before it, the first of those. For example, after
+/// `b = a` and `t = (b, c)`, they are `a` for `b`, and `a` and `c` for `t`.
+struct Sharing(NameMap<NameSet>);
+
+impl Sharing {
+    fn of(body: &Sequence) -> Sharing {
+        let mut first: NameMap<NameSet> = NameMap::default();
+        walk::each_binding(body, &mut |binding| {
+            let held: Vec<Name> = match &binding.value {
+                BoundValue::Expr(value) if !is_new(value) => value.variables(),
+                BoundValue::If(_) => binding.value.sequences().flat_map(|branch| branch.result.variables()).collect(),
+                _ => Vec::new(),
+            };
+            let mut own = NameSet::default();
+            for variable in held {
+                match first.get(&variable) {
+                    Some(others) => own.extend(others),
+                    None => drop(own.insert(variable)),
+                }
+            }
+            if !own.is_empty() {
+                first.insert(binding.variable, own);
+            }
+        });
+        Sharing(first)
+    }
+
+    /// Whether the values of two variables may share memory.
+    fn share(&self, a: Name, b: Name) -> bool {
+        match (self.0.get(&a), self.0.get(&b)) {
+            (None, None) => a == b,
+            (Some(first), None) => first.contains(&b),
+            (None, Some(first)) => first.contains(&a),
+            (Some(first), Some(second)) => !first.is_disjoint(second),
+        }
+    }
+}
+
+/// Whether a value is in new memory: the result of an operator with loops, or of a call in destination-passing style.
+fn is_new(value: &Expr) -> bool {
+    value.as_op().is_some_and(|operator| {
+        matches!(operator, "call_tir" | "call_tir_inplace" | "call_tir_with_grad" | "call_dps_packed")
+            || rx_ops::find(name(operator)).is_some_and(|schema| matches!(schema.compute, Some(Compute::Loops(_))))
+    })
+}
+
 /// A call in destination-passing style: the callee writes its results into memory that it is given.
 struct Passing<'a> {
     /// The called function.
     function: &'a Expr,
     arguments: Vec<Expr>,
-    /// The symbolic dims of `tir_vars`, which the arguments do not determine.
+    /// The operand `tir_vars`: dims that are passed after the arguments and outputs.
     dims: Option<&'a Expr>,
     outputs: &'a [StructInfo],
     /// For each output, the index of the argument whose memory it overwrites; `None` if the output gets new memory.
@@ -117,7 +167,7 @@ struct Passing<'a> {
 
 impl<'a> Passing<'a> {
     /// Matches a call that can be rewritten; `None` for any other expression.
-    fn of(value: &'a Expr, is_dead: &dyn Fn(Name) -> bool) -> Option<Passing<'a>> {
+    fn of(value: &'a Expr, is_dead: &dyn Fn(Name) -> bool, sharing: &Sharing) -> Option<Passing<'a>> {
         let operator = value.as_op().filter(|op| matches!(*op, "call_tir" | "call_tir_inplace" | "call_dps_packed"))?;
         let schema = rx_ops::find(name(operator))?;
         let call = value.as_call()?;
@@ -135,9 +185,13 @@ impl<'a> Passing<'a> {
         };
         let arguments = fields(schema.operand(call, "args")?);
         let taken = taken(schema, call, outputs.len())?;
-        let overwritten: Vec<&Expr> = taken.iter().flatten().map(|at| arguments.get(*at)).collect::<Option<_>>()?;
-        let may_take = |argument: &Expr| argument.as_var().is_some_and(is_dead);
-        let is_fit = outputs.iter().all(is_known) && overwritten.into_iter().all(may_take);
+        let may_take = |at: &usize| {
+            let Some(own) = arguments.get(*at).and_then(Expr::as_var) else { return false };
+            let others = arguments.iter().enumerate().filter(|(other, _)| other != at);
+            let mut others = others.flat_map(|(_, argument)| argument.variables());
+            is_dead(own) && !others.any(|other| sharing.share(own, other))
+        };
+        let is_fit = outputs.iter().all(is_known) && taken.iter().flatten().all(may_take);
         is_fit.then(|| Passing { function, arguments, dims: schema.operand(call, "tir_vars"), outputs, taken })
     }
 

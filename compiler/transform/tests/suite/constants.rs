@@ -34,7 +34,7 @@ fn message(passes: &str, text: &str) -> String {
     apply(passes, read(text)).err().map(|error| error.0).unwrap_or_default()
 }
 
-/// Returns the result of a function of the module for the given inputs.
+/// Returns the `float32` elements of all results of a function of the module for the given inputs.
 fn value(module: &Module, function: &str, inputs: &[Tensor]) -> Vec<f32> {
     let outputs = rx_driver::evaluate(module, name(function), inputs).expect("a value");
     outputs.iter().flat_map(|output| output.as_slice::<f32>().unwrap_or_default().to_vec()).collect()
@@ -92,6 +92,10 @@ fn tensor_that_does_not_fit_its_parameter_is_an_error() {
     assert!(wrong(other).contains("int8 (3,)"), "{}", wrong(other));
     let large = "{\"b\": {\"__ndarray__\": \"int8\", \"shape\": [3], \"data\": [1, 2, 300]}}";
     assert!(wrong(large).contains("300 is no element of int8"), "{}", wrong(large));
+    for (dtype, value) in [("int64", "18446744073709551615"), ("uint64", "-1")] {
+        let said = wrong(&format!("{{\"b\": {{\"__ndarray__\": \"{dtype}\", \"shape\": [1], \"data\": [{value}]}}}}"));
+        assert!(said.contains(&format!("{value} is no element of {dtype}")), "{said}");
+    }
     let both = "{\"w\": [[1, 2, 3]], \"x\": [[1, 2], [3, 4]]}";
     assert!(wrong(both).contains("makes `n` both"), "{}", wrong(both));
     assert!(message("BindParams(\"min\", {})", LINEAR).contains("no Relax function `min`"));

@@ -608,6 +608,28 @@ def main(x: T) -> T:
 }
 
 #[test]
+fn variable_that_shares_memory_is_not_overwritten() {
+    let main = |b: &str| {
+        format!(
+            "{IN_PLACE}\
+@R.function
+def main(x: T) -> T:
+    cls = Module
+    a: T = R.exp(x)
+    b: T = {b}
+    c: T = R.call_tir_inplace(cls.exp_inplace, (a,), out_ty=T, inplace_indices=[0])
+    d: T = R.add(b, c)
+    return d
+"
+        )
+    };
+    let kept = main("a");
+    check("CallTIRRewrite", &kept, &kept);
+    let rewritten = apply("CallTIRRewrite", read(&module(&main("R.exp(a)")))).expect("a module");
+    assert!(rx_transform::print(&rewritten).contains("cls.exp_inplace(a)"));
+}
+
+#[test]
 fn nested_function_reuses_its_own_values_only() {
     let before = "\
 @R.function

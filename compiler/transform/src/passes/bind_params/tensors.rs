@@ -102,8 +102,9 @@ fn scalar(element: &Value, dtype: DType) -> Option<Scalar> {
     }
     match element {
         Value::Bool(value) => Some(Scalar::Int(i64::from(*value))),
-        // A `uint64` above `i64::MAX` is stored as the `i64` with the same bits.
-        other => other.as_i64().or_else(|| other.as_u64().map(u64::cast_signed)).map(Scalar::Int),
+        // A scalar has the bits of an integer above `i64::MAX`.
+        other if dtype == DType::UINT64 => other.as_u64().map(|value| Scalar::Int(value.cast_signed())),
+        other => other.as_i64().map(Scalar::Int),
     }
 }
 
