@@ -21,7 +21,7 @@ impl<'db> ScopeModule<'db> {
         ScopeModule { kept: MemoizedQueries::new(db, &Device::Interp), scope, unreadable: RefCell::default() }
     }
 
-    /// Returns the prim_funcs with errors that lowering has requested.
+    /// Returns the requested prim_funcs that have errors.
     pub(crate) fn unreadable(self) -> Vec<Name> {
         let mut names = self.unreadable.into_inner();
         names.sort_unstable();

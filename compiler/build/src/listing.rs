@@ -1,4 +1,4 @@
-//! Prints the kernels of a program, with the statements that each comes from.
+//! Prints the kernels of a program, and finds the source statements that each comes from.
 
 use crate::queries::{self, LoopsKey};
 use rx_base::Span;
@@ -16,7 +16,7 @@ pub struct Listing {
     pub text: String,
     /// The number of lines.
     pub lines: usize,
-    /// The kernels, in order, equal ones once; in a listing of passes, the bindings and prim_funcs.
+    /// The kernels, in order, equal ones once; in a listing of passes, bindings and prim_funcs.
     pub parts: Vec<Part>,
 }
 
@@ -103,7 +103,7 @@ pub fn loops_text(workspace: &Workspace, kernel: &Kernel) -> String {
     queries::loops_text(db, LoopsKey::new(db, &kernel.loops)).named(kernel.name.as_str())
 }
 
-/// Prints the CUDA C of kernels as it is compiled, with the schedule of each kernel.
+/// Prints the function of each group as CUDA C, with its launches and the scheduling remarks.
 pub fn cuda_text(workspace: &Workspace, groups: &[Group<'_>], target: &Target) -> rx_cuda::Listing {
     let db = workspace.database();
     let scheduled = |group: &Group<'_>| queries::scheduled(db, LoopsKey::new(db, &group.first.loops), target.clone());

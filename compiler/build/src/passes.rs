@@ -9,12 +9,12 @@ use rx_base::Name;
 use rx_db::{ModuleId, Workspace};
 use std::ops::Range;
 
-/// The texts of a module between passes, one after the other.
+/// The texts of a module before the first pass and after each pass that changes it, one after the other.
 pub struct Passes<'w> {
     /// The workspace of the source, for the positions of statements.
     workspace: &'w Workspace,
     module: ModuleId,
-    /// The text so far. Its parts are the bindings and prim_funcs that come from statements of the source.
+    /// The text so far. Its parts are bindings and prim_funcs that come from statements of the source.
     pub listing: Listing,
     /// The module before the first pass, followed by the result of each pass.
     pub stages: Vec<Stage>,

@@ -108,7 +108,7 @@ fn layer_norm(rows: i64, columns: i64) -> Case {
     Case { title: format!("layer_norm, {rows}×{columns}"), func: builder.finish(), bytes, operations: 0.0 }
 }
 
-/// A 3×3 window with padding 1 over images: max pooling, or a depthwise convolution if `weighted`.
+/// A 3×3 window with padding 1 on each channel of an image: max pooling, or a depthwise convolution if `weighted`.
 fn window(channels: i64, size: i64, stride: i64, weighted: bool) -> Case {
     let out = (size - 1) / stride + 1;
     let mut builder = builder("window");
@@ -184,14 +184,14 @@ fn convolution(channels: i64, out: i64, size: i64, kernel: i64, stride: i64) -> 
     Case { title, func: builder.finish(), bytes, operations }
 }
 
-/// Returns the CPU time of this thread if the system reports it, otherwise the elapsed time.
+/// Returns the CPU time of this thread if the system reports it, otherwise the time since `since`.
 fn running(since: Instant) -> Duration {
     let reported = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds = reported.as_deref().and_then(|text| text.split_whitespace().next()?.parse().ok());
     nanoseconds.map_or_else(|| since.elapsed(), Duration::from_nanos)
 }
 
-/// Returns the mean time of a call in seconds, measured by [`running`] over about 0.4 seconds.
+/// Returns the mean time of a call in seconds, measured by [`running`]. The first call is not measured.
 fn mean(mut call: impl FnMut()) -> f64 {
     call();
     let begin = Instant::now();

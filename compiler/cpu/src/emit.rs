@@ -30,7 +30,7 @@ use rx_base::dtype::TypeCode;
 use rx_base::{DType, Name};
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
 
-/// A run-time check. Generated code returns the index of the failed check in the list, plus one.
+/// A run-time check. If one fails, generated code returns its index in [`Emitter::checks`], plus one.
 #[derive(Clone, Debug)]
 pub(crate) enum Check {
     /// An index out of the range of its axis.
@@ -95,7 +95,7 @@ pub(crate) struct Emitter<'e> {
     /// Start and extent of every loop in the nests, by its variable.
     ranges: Vec<Option<(Expr, Expr)>>,
     depth: u32,
-    /// The number of loops around the current statement whose iterations are counted while they run.
+    /// The number of enclosing loops for which [`Emitter::take_iterations`] was called.
     counted: u32,
     site: Site,
     pub(crate) checks: Vec<Check>,

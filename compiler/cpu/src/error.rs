@@ -13,7 +13,7 @@ pub enum CompileError {
     /// error of [`CpuModule::kernel`](crate::CpuModule::kernel) for a position without a function.
     #[error("{0}")]
     Unsupported(String),
-    /// A failure of the code generator: an unsupported host or an internal error.
+    /// A failure of the code generator, for example on an unsupported host.
     #[error("code generator: {0}")]
     Generator(String),
 }
@@ -21,7 +21,7 @@ pub enum CompileError {
 /// The reason why a run failed or could not start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RunError {
-    /// Shapes or scalars that do not match the parameters.
+    /// Shapes or scalars that cannot be bound to the parameters, for example of another rank.
     #[error("{0}")]
     Bind(#[from] BindError),
     /// The number of buffers or of shapes differs from the number of buffer parameters.
@@ -42,7 +42,7 @@ pub enum RunError {
         /// The given size in bytes.
         passed: usize,
     },
-    /// A buffer that the function writes was passed for reading only.
+    /// A buffer that the function may write was passed for reading only.
     #[error("buffer {buffer} is written but was passed for reading")]
     ReadOnly {
         /// The parameter's name.
@@ -61,7 +61,7 @@ pub enum RunError {
     /// An index outside its axis.
     #[error("{}: index {index} is out of range for axis {axis} of {buffer}, which has extent {extent}", .site.operator)]
     OutOfBounds {
-        /// The statement that was executed.
+        /// The position and operator that the error names.
         site: Site,
         /// The buffer's name.
         buffer: Name,
@@ -75,7 +75,7 @@ pub enum RunError {
     /// An integer divided by zero, or an integer zero to a negative power.
     #[error("{}: division by zero", .site.operator)]
     DivisionByZero {
-        /// The statement that was executed.
+        /// The position and operator that the error names.
         site: Site,
     },
     /// An assertion that does not hold.

@@ -68,9 +68,9 @@ impl Drop for Memory {
 
 /// A buffer of a call.
 pub enum Argument<'a> {
-    /// Only read.
+    /// For reading only.
     Read(&'a [u8]),
-    /// Read and written.
+    /// For reading and writing.
     Write(&'a mut [u8]),
 }
 
@@ -88,7 +88,7 @@ impl Argument<'_> {
 pub struct Limits {
     /// The maximal number of loop iterations. [`CpuKernel::run_within`] subtracts from it those that it counts.
     pub iterations: u64,
-    /// The maximal size in bytes of the temporaries.
+    /// The maximal size of all temporaries in bytes, each rounded up to a multiple of 64.
     pub bytes: u64,
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Preparation {
 }
 
 impl Preparation {
-    /// Returns the steps of a function without blocks, and the buffers that the blocks allocate.
+    /// Returns the function's steps with the blocks eliminated, and the buffers that these blocks allocate.
     pub(crate) fn of(scheduled: &Scheduled) -> (Vec<PreparedStep>, Vec<BufferId>) {
         let mut preparation = Preparation { values: vec![None; scheduled.func.vars.len()], allocations: Vec::new() };
         let steps = preparation.steps(&scheduled.steps);

@@ -1,9 +1,9 @@
-//! Windowed sums along a contiguous axis, row by row: for example depthwise convolutions.
+//! Windowed sums, row by row along an axis that is contiguous in the result: for example depthwise convolutions.
 
 use crate::runtime::Routine;
 use crate::simd::{self, Vector, widest};
 
-/// The number of vectors that are summed together, which hides the latency of additions.
+/// The number of vectors of sums that are computed at a time, which hides the latency of additions.
 const BLOCK: usize = 4;
 
 /// The maximal number of sets of masks of unusual rows ([`Usual`]) that are cached at a time. Rows with equal values of
@@ -137,7 +137,8 @@ struct Part {
     c: *mut f32,
     /// The number of its lanes that are in the row.
     count: usize,
-    /// The index of its first mask. There is one mask for each tap.
+    /// The position of its first mask in the list of masks ([`Call::push_masks`]). Its masks, one for each tap, are
+    /// adjacent there.
     masks: usize,
 }
 

@@ -65,13 +65,14 @@ impl Device {
         self.core.driver.arch()
     }
 
-    /// Returns the number of multiprocessors.
+    /// Returns the number of multiprocessors, or [`crate::rules::UNITS`] if it is not known.
     pub fn units(&self) -> u32 {
         self.core.driver.units()
     }
 
     /// Sets the time that the host waits for kernels before it reports the device as hung; `None` is no limit. The host
-    /// cannot stop a kernel, so after that this process cannot use the device any more.
+    /// cannot stop a kernel, so after that the device is lost. Some waits have no limit, for example that of a copy to
+    /// the device when pinned memory cannot be allocated.
     pub fn limit(&self, limit: Option<Duration>) {
         self.core.limit.set(limit);
     }
@@ -81,7 +82,8 @@ impl Device {
         self.core.driver.mem_info().ok()
     }
 
-    /// Returns the peak of the device memory that buffers use, in bytes, without idle blocks of the pool.
+    /// Returns the peak of the total size of the blocks of device memory that buffers use, in bytes. Idle blocks of the
+    /// pool do not count.
     pub fn peak_bytes(&self) -> u64 {
         self.core.pool.peak()
     }

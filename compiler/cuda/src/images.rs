@@ -41,16 +41,16 @@ const LASTING_ARCH: u32 = 89;
 /// A compilation unit: a text that compiles by itself, with some of a source's kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The helper functions, followed by the kernels.
+    /// The helpers, followed by the kernels.
     pub text: String,
     /// The kernels, each as (number of the function, number of the kernel in it).
     pub kernels: Vec<(usize, usize)>,
 }
 
-/// The machine code of a part.
+/// The compiled code of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// A cubin; or PTX with a zero byte at the end, for a device that NVRTC does not know.
+    /// A cubin. If NVRTC cannot make one for an architecture newer than `sm_90`: PTX with a zero byte at the end.
     pub code: Vec<u8>,
     /// The kernels in it, each as (number of the function, number of the kernel in it).
     pub kernels: Vec<(usize, usize)>,
@@ -141,9 +141,9 @@ impl Listing {
 /// The resource usage of a listing's kernels.
 #[derive(Clone, Debug, Default)]
 pub struct ListedResources {
-    /// The resource usage by kernel name.
+    /// The resource usage by kernel name, without kernels that are rejected or compiled to PTX.
     pub kernels: BTreeMap<String, Resources>,
-    /// The compiler errors, by the number of the function whose kernels NVRTC rejects.
+    /// The errors of NVRTC, by the number of the function whose kernels it does not compile.
     pub refused: BTreeMap<usize, NvrtcError>,
 }
 

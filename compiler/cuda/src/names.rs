@@ -184,7 +184,7 @@ impl Names {
     }
 }
 
-/// Whether a name is reserved or is a function of CUDA, for example `expf`.
+/// Whether a name is in [`RESERVED`] or [`FUNCTIONS`], or is one of the latter with the suffix `f`, for example `expf`.
 fn is_reserved(name: &str) -> bool {
     let is_function = |name: &str| FUNCTIONS.contains(&name);
     RESERVED.contains(&name) || is_function(name) || name.strip_suffix('f').is_some_and(is_function)

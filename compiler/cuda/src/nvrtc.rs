@@ -21,13 +21,13 @@ pub enum Output {
 /// An error of loading or calling NVRTC.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NvrtcError {
-    /// The library is not found: the names that were tried, each with the loader's message.
+    /// The library could not be loaded: the names or path that were tried, each with the loader's message.
     #[error("NVRTC not found: set RX_NVRTC to the path of libnvrtc.so (tried {})", .0.join("; "))]
     NotFound(Vec<String>),
     /// The library lacks a required function.
     #[error("rx cannot use this NVRTC library: {0}")]
     Symbol(String),
-    /// NVRTC rejects the text: its log, with line numbers.
+    /// NVRTC rejects the text or the architecture: its log.
     #[error("NVRTC cannot compile the kernels:\n{0}")]
     Compile(String),
     /// A call of the library failed.
@@ -38,7 +38,7 @@ pub enum NvrtcError {
         /// The returned `nvrtcResult`.
         code: i32,
     },
-    /// The text or an option contains a zero byte.
+    /// The text contains a zero byte.
     #[error("the text of the kernels holds a zero byte")]
     ZeroByte,
 }
@@ -77,7 +77,7 @@ fn candidates() -> Vec<OsString> {
     match std::env::var_os("RX_NVRTC").filter(|path| !path.is_empty()) {
         Some(path) => vec![path],
         None if cfg!(windows) => ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"].map(OsString::from).to_vec(),
-        // A driver does not load code of a compiler of a newer major version.
+        // A driver may reject code of a compiler of a newer major version.
         None if crate::device::driver_version().is_some_and(|(major, _)| major < 13) => {
             ["libnvrtc.so.12", "libnvrtc.so", "libnvrtc.so.13"].map(OsString::from).to_vec()
         }

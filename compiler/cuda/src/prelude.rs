@@ -18,7 +18,7 @@ use std::borrow::Cow;
 struct Helper<'t> {
     /// The name that kernels and other helpers use for it. Some helpers define a family of functions under one name.
     name: &'t str,
-    /// The names of the helpers that the text uses.
+    /// The names of the helpers that it requires. They are printed before it.
     needs: &'t [&'static str],
     /// The definitions, in CUDA C++.
     text: &'t str,

@@ -313,9 +313,9 @@ impl Schedule {
 /// Device memory that is shared by the kernels of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Scratch {
-    /// The name of the parameter in the generated text.
+    /// The name, for error messages.
     pub(crate) name: &'static str,
-    /// The size in bytes: an `int64` expression over the function's scalars and symbols.
+    /// The size in bytes: an `int64` expression that the host evaluates.
     pub(crate) bytes: Expr,
 }
 

@@ -46,7 +46,7 @@ pub enum SimulatorError {
     /// The compiler rejects the text: its messages.
     #[error("the C++ compiler cannot compile the kernels:\n{0}")]
     Compile(String),
-    /// A file or the process could not be read, written or started.
+    /// A file could not be written, or the compiler or the process could not be started or waited for.
     #[error("simulator: {0}")]
     Io(#[from] std::io::Error),
     /// The process exited early, for example because of a sanitizer's report or a barrier that not all threads reach:
@@ -71,7 +71,7 @@ pub struct Call<'a> {
     pub buffers: &'a [&'a [u8]],
     /// The values of scalars and symbols, as [`crate::CudaFunction::plan`] takes them.
     pub values: &'a [Option<i64>],
-    /// The order in which its threads are executed.
+    /// The order in which its blocks, and the threads of a block, are executed.
     pub order: Order,
 }
 
@@ -86,11 +86,11 @@ pub struct Simulator {
     first_kernels: Vec<usize>,
     executable: PathBuf,
     directory: PathBuf,
-    /// The process that runs the kernels; started by the first call.
+    /// The process that runs the kernels. `None` before the first call, and after the process has exited early.
     process: Mutex<Option<Process>>,
 }
 
-/// The size in bytes of the error cell, to which failed checks write.
+/// The size in bytes of the error cell, to which the first check that fails writes.
 const ERROR_CELL: u64 = 24;
 
 impl Drop for Simulator {

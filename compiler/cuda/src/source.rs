@@ -15,7 +15,7 @@ pub const BLOCK_SIZE: u32 = 256;
 /// The limits of blocks on the axes x, y and z of a grid (CUDA Programming Guide, "Compute Capabilities").
 pub const MOST_BLOCKS: [u32; 3] = [i32::MAX.cast_unsigned(), 65_535, 65_535];
 
-/// The limit of iterations of a `while` in a thread: the host cannot stop a kernel that never ends.
+/// The limit of iterations of one execution of a `while` by a thread: the host cannot stop a kernel that never ends.
 pub const MOST_ITERATIONS: i64 = 1 << 32;
 
 /// The limit of launches of one call of a function, checked after each iteration of a host loop. Iterations without
@@ -31,7 +31,7 @@ pub struct CudaSource {
     pub head_bytes: usize,
     /// The functions, in the order in which they were passed.
     pub functions: Vec<CudaFunction>,
-    /// The checks in the text. The first one that fails writes its index in this list, plus 1, to the error cell.
+    /// The run-time checks. The first one that fails writes its index in this list, plus 1, to the error cell.
     pub sites: Vec<CheckSite>,
     /// The scheduling remarks of the functions' statements, in order.
     pub choices: Vec<Choice>,
@@ -189,7 +189,7 @@ pub enum Argument<S = VarId> {
     Buffer(usize),
     /// The pointer of a temporary, by its index.
     Temporary(usize),
-    /// A scalar or symbol, in the bytes of its dtype.
+    /// A scalar, a symbol or the variable of a host loop, in the bytes of its dtype.
     Scalar(S),
     /// The pointer of the error cell: three `unsigned long long`, zero before the call. See [`CudaSource::fault`].
     Error,
@@ -205,12 +205,12 @@ pub struct Temporary {
     pub bytes: Expr,
 }
 
-/// A run-time check in the text.
+/// A run-time check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckSite {
     /// The index of the function.
     pub function: usize,
-    /// The operator and the statement of the program that the check comes from.
+    /// The position in the program that the check comes from.
     pub site: Site,
     /// The condition that is checked.
     pub check: Check,

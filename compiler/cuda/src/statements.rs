@@ -93,8 +93,9 @@ impl Statements {
         self.statements.iter().skip(from).any(|one| uses(&one.stmt, buffer))
     }
 
-    /// Whether a later iteration may use the contents that a temporary has after the statement at `at`. That is so if
-    /// the temporary is allocated outside one of the statement's host loops, and a statement of that loop uses it.
+    /// Whether a later iteration of a host loop around the statement at `at` may use the contents that a temporary has
+    /// after this statement. That is so if the temporary is allocated outside of such a loop, and a statement in the
+    /// loop uses it.
     pub(crate) fn use_again(&self, at: usize, temporary: BufferId) -> bool {
         let anew = self.anew.get(&temporary).map_or(&[][..], Vec::as_slice);
         let host_loops = self.statements.get(at).map_or(&[][..], |statement| &statement.host_loops);
@@ -259,7 +260,7 @@ fn least_launches(stmt: &Stmt) -> i64 {
     }
 }
 
-/// Whether a statement is a loop bound to blocks or threads.
+/// Whether a statement is a loop bound to blocks, threads or virtual threads.
 fn is_launch(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::For { kind: LoopKind::ThreadBinding(_), .. })
 }

@@ -35,7 +35,7 @@ pub struct Loop {
 pub struct Nest {
     /// The block's name, or the function's name if there is no block.
     pub name: Name,
-    /// The loops, outermost first.
+    /// The loops around the block, or around the statements without a block, outermost first.
     pub loops: Vec<Loop>,
     /// The block's predicate: instances where it is false are not executed.
     pub predicate: Option<Expr>,
@@ -45,7 +45,8 @@ pub struct Nest {
     pub body: Stmt,
 }
 
-/// A reduction of one element: `buffer[indices] = combine(buffer[indices], value)` in each iteration.
+/// A reduction of one element: `buffer[indices] = combine(buffer[indices], value)` in each iteration in which
+/// [`Nest::predicate`] holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
     /// The buffer.
@@ -286,7 +287,7 @@ fn explicit_block(block: Block) -> Stmt {
     Stmt::holding(block.name, block.allocations, body)
 }
 
-/// Whether the statement contains no blocks and loops.
+/// Whether the statement contains neither blocks nor loops.
 fn is_plain(stmt: &Stmt) -> bool {
     !stmt.any(&|part| matches!(part, Stmt::Block(_) | Stmt::For { .. } | Stmt::While { .. }))
 }

@@ -67,7 +67,8 @@ impl FactorElement {
 pub struct GemmOperand<'f> {
     /// The factor as an element, if it is one.
     pub element: Option<&'f FactorElement>,
-    /// The number of its elements for each value of the K loops.
+    /// The number of its elements for each value of the K loops, within one product of a batch; an estimate if it is
+    /// symbolic.
     pub count: i64,
     /// The number of elements of a vector load.
     pub chunk: i64,
@@ -94,7 +95,8 @@ pub fn choose_k_order(sums: &[(VarId, Expr)], [first, second]: [GemmOperand<'_>;
     if in_chunks(&other) > in_chunks(&usual) { other } else { usual }
 }
 
-/// Removes lossless casts, which mostly yields the value in the dtype that it has in memory.
+/// Removes the outer casts that are known to be lossless, which mostly yields the value in the dtype that it has in
+/// memory.
 pub fn without_casts(value: &Expr) -> &Expr {
     let mut narrow = value;
     while let Expr::Cast { dtype, value } = narrow {

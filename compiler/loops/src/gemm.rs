@@ -87,7 +87,8 @@ pub struct Scheduled {
     /// The function, for its parameters and tables. Its body is the statement that the steps were built from. Its
     /// tables also contain the variables and buffers that the steps add.
     pub func: PrimFunc,
-    /// Buffers that are allocated while the steps run: those of the function's top-level blocks, and packed operands.
+    /// Buffers that are allocated while the steps run: those of top-level blocks that only allocate, and packed
+    /// operands.
     pub temporaries: Vec<BufferId>,
     /// The steps, in order.
     pub steps: Vec<Step>,

@@ -19,7 +19,8 @@ use rx_tir::func::{BufferId, PrimFunc, VarId};
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::stmt::{Block, IterKind, Stmt};
 
-/// The maximum number of operations and loads of a value that [`inline`] computes again at each of several loads.
+/// The maximum number of operations and loads of a value that [`inline`] computes again at each of several loads. A
+/// more expensive value stays in its temporary, unless its only reader can compute it once, in a `let`.
 const CHEAP: usize = 6;
 
 /// The maximum number of subexpressions of an expression after inlining. If one would be larger, the temporary stays.
@@ -109,7 +110,7 @@ impl Producer {
         if before.iter().any(touched) || rest.iter().any(|stmt| stores_in(stmt, &|buffer| buffer == self.buffer)) {
             return None;
         }
-        // The operands of the value must not change before the last reader.
+        // No statement up to the last reader, itself included, may change the operands of the value.
         let last = rest.iter().rposition(|stmt| reads_in(stmt, self.buffer) > 0);
         let upto = last.map_or(0, |last| last + 1);
         let sources = |buffer: BufferId| reads(&self.value, buffer);

@@ -34,7 +34,7 @@ impl IterationCount {
 }
 
 impl Tally {
-    /// Adds the loops of a statement that is executed `times` times.
+    /// Adds the loops of a statement. `times` is the product of the constant extents of the loops around it.
     fn add(&mut self, func: &PrimFunc, stmt: &Stmt, times: u64) {
         if let Stmt::For { extent, body, .. } = stmt
             && is_host_computable(func, extent)

@@ -103,7 +103,7 @@ mod tests {
         assert!(eights.assume(&n));
         assert!(eights.has(&n) && eights.has(&(&n * &m)) && eights.has(&(&(&n * &n) + &Dim::constant(8))));
         assert!(!eights.has(&m) && !eights.has(&(&n + &m)));
-        // `n + 1` cannot be a multiple of 8 if `n` is one.
+        // `n` and `n + 1` cannot both be multiples of 8.
         assert!(!eights.assume(&(&n + &Dim::constant(1))));
         assert_eq!(eights.given().count(), 1);
     }

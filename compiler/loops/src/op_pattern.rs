@@ -33,7 +33,7 @@ pub enum OpPattern {
     OutElementwiseFusable = 4,
     /// A tuple.
     Tuple = 7,
-    /// A function that must not be fused.
+    /// A function of another kind, which `FuseOps` does not fuse.
     Opaque = 8,
 }
 

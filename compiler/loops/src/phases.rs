@@ -128,7 +128,7 @@ fn division(expr: &Expr) -> Option<(&Expr, i64)> {
     }
 }
 
-/// Matches `dividend % divisor == 0`; returns the dividend and the divisor.
+/// Matches `dividend % divisor == 0` with a divisor as in [`division`]; returns the dividend and the divisor.
 fn is_meeting(expr: &Expr) -> Option<(&Expr, i64)> {
     match expr {
         Expr::Compare { op: CompareOp::Eq, left, right } if right.as_int() == Some(0) => match &**left {

@@ -133,7 +133,7 @@ impl Poly {
     }
 }
 
-/// Whether every value of integer dtype `from` is a value of dtype `to`.
+/// Whether both are integer dtypes and every value of `from` is a value of `to`.
 pub fn widens(from: rx_base::DType, to: rx_base::DType) -> bool {
     use rx_base::dtype::TypeCode::{Int, UInt};
     match (from.code, to.code) {

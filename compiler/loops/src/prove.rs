@@ -12,8 +12,9 @@ use rx_base::symbolic::{Atom, prove};
 use rx_base::{Dim, Name};
 use rx_tir::Expr;
 
-/// The maximum number of dims in a proof attempt without facts. All attempts with one fact may use four times as many
-/// together, and so may all attempts with two facts. Successful proofs need few; the limit bounds unsuccessful ones.
+/// The maximum number of dims that a proof attempt without facts visits. All attempts with one fact share a limit of
+/// four times as many dims, and all attempts with two facts share another limit of that size. Successful proofs visit
+/// few dims; the limits bound unsuccessful ones.
 const STEPS: usize = 96;
 
 /// The maximum number of dims in one question, with all nested proofs. A long dim counts as several ([`ATOMS`]).

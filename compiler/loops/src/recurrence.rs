@@ -258,7 +258,7 @@ fn put(expr: &Expr, var: VarId, value: &Expr) -> Expr {
     substitute(expr, &|one| (one == var).then(|| value.clone()))
 }
 
-/// Whether the expression contains an index that is not proved in range.
+/// Whether the expression contains a checked index.
 fn is_checked(expr: &Expr) -> bool {
     expr.any(&|part| matches!(part, Expr::Checked { .. }))
 }

@@ -191,7 +191,7 @@ pub(crate) fn is_injective(scope: &mut Scope, loops: &[(VarId, Dim, Role)], indi
             }
         }
         if digits.len() == 1 {
-            // A single loop may have any positive stride.
+            // A single loop may have any positive constant stride.
             if digits[0].0.as_constant().is_none_or(|scale| scale <= 0) {
                 return false;
             }

@@ -186,7 +186,7 @@ impl Scope {
         self.values.insert(var, value);
     }
 
-    /// Enters a `let`: the variable is equal to the value. A value that is no integer is ignored.
+    /// Enters a `let`: the variable is equal to the value. Some values are ignored, such as floats and casts of floats.
     pub fn enter_let(&mut self, var: VarId, dtype: DType, value: &Expr) {
         let Some(dim) = self.integer(value) else { return };
         if is_transparent(&dim) && dim.atoms() <= MAX_LET_ATOMS {

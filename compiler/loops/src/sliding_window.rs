@@ -1,6 +1,7 @@
 //! *Sliding-window reductions*: convolutions, poolings and similar nests. The taps of a window are found in the
-//! indices: a tap is a reduction loop of constant extent that occurs in an index together with a loop of the result. If
-//! some windows overlap, loops whose own windows do not overlap are no taps.
+//! indices: a reduction loop of constant extent is a tap if it occurs in an index together with a loop of the result.
+//! There is one exception: if the windows of a loop do not overlap, but those of another loop do, the first loop is not
+//! a tap but an ordinary reduction loop.
 //!
 //! For example, `out[o] = max over k of x[2 * o + k - 1]` slides with stride 2 and dilation 1. Windows of `k < 3`
 //! overlap, so neighbouring outputs share loads. Requires an unpredicated reduction with an initial value, and affine

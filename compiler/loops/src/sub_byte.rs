@@ -214,7 +214,7 @@ fn count_bits(function: Intrinsic, dtype: DType, args: &[Expr]) -> Expr {
     };
     let dtype = computed(dtype);
     let args: Vec<Expr> = args.iter().map(low).collect();
-    // The count of a 4-bit operand is computed in `uint8`, the dtype of its byte, before the cast.
+    // The count of a 4-bit operand is computed in `uint8`, and then cast.
     let own = if is_narrow { DType::UINT8 } else { dtype };
     let count = Expr::Call { function, dtype: own, args };
     match function {

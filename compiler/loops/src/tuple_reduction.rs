@@ -52,7 +52,7 @@ pub struct TupleElement {
     /// The part's value after two partial results are combined. This expression may use the variables `left` (of the
     /// first result) and `right` (of the second) of all parts.
     pub combined: Expr,
-    /// The operation that updates the part; `None` if the combiner selects a side.
+    /// The operation that updates the part; `None` if a condition selects a side.
     pub operation: Option<BinaryOp>,
     /// The statement that a run-time error names.
     pub site: Site,
@@ -271,13 +271,14 @@ fn compares_sides(condition: &Expr, is_pair: &dyn Fn(VarId, VarId) -> bool) -> b
     }
 }
 
-/// Whether the combiner is associative, and idempotent where a part chooses a side.
+/// Whether the combiner `∘` is associative. If a part is a choice, `(a ∘ b) ∘ a` must also equal `a ∘ b`: every group
+/// of iterations starts from `init`, so `init` is combined several times, which must not change the result.
 ///
-/// Every group of iterations of a choice starts from `init`, so combining `init` in again must not change the result:
-/// `(a ∘ b) ∘ a` must be `a ∘ b`. Commutative operations, such as a sum, are accepted: for floats they are associative
-/// except for rounding and NaN. Other operations are rejected. The result of a choice depends only on how the two sides
-/// of the parts compare. Three sides have at most three different values, and NaN if a condition tests for it, so all
-/// cases can be enumerated, together with the minima and maxima.
+/// - An operation is accepted if it is commutative for integers, such as a sum, and rejected otherwise. For floats, the
+///   accepted operations are associative except for rounding and NaN.
+/// - Choices are checked by enumerating all cases, together with the minima and maxima. The result of a choice depends
+///   only on how the sides compare in each part. Three sides `a`, `b` and `c` have at most three different values in a
+///   part, and NaN if a condition tests for it.
 fn is_associative(parts: &[TupleElement]) -> bool {
     let is_operation = |part: &&TupleElement| part.operation.is_some();
     if !parts
@@ -312,7 +313,8 @@ pub fn commutes(parts: &[TupleElement]) -> bool {
 /// holds one value of each part. It is encoded as a number with one digit for each part, least significant first. All
 /// digits are in base 3 or, if a condition tests for NaN, in base 4, where the digit 3 is NaN in a part of floats.
 struct Cases {
-    /// The number of different sides: the base of the digits to the power of the number of parts.
+    /// The number of different sides. For example, sides of two parts with digits in base 3 are the numbers 0 to 8, so
+    /// there are `3 * 3 = 9` of them.
     count: usize,
     /// The resulting side, at index `left * count + right`.
     table: Vec<usize>,

@@ -26,7 +26,8 @@ pub struct DynamicCall {
     pub schema: &'static Schema,
     /// The arguments, one for each parameter of the schema.
     pub arguments: Vec<DynamicArgument>,
-    /// For each operand register: the dtype, if the operand is a scalar.
+    /// For each operand register: the dtype, if the operand's type at compile time is a scalar type with a known dtype
+    /// (`R.Prim("int64")`). `None` for all others, also for an `R.Any` that is a scalar at run time.
     pub dtypes: Vec<Option<DType>>,
 }
 
@@ -61,7 +62,8 @@ pub enum Actual {
     Null,
 }
 
-/// A call whose operand types are known: the key of the cache of programs.
+/// A call in which the types of the tensors and the values of all other operands are known: the key of the cache of
+/// programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Specialized {
     /// The operator's name, without `R.`.
@@ -97,7 +99,7 @@ impl DynamicCall {
         made
     }
 
-    /// Returns the dtype of an operand register, if it is a scalar.
+    /// Returns the entry of [`DynamicCall::dtypes`] for an operand register.
     fn dtype(&self, at: usize) -> Option<DType> {
         self.dtypes.get(at).copied().flatten()
     }

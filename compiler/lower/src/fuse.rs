@@ -68,7 +68,7 @@ pub(crate) struct Context<'c> {
     pub(crate) queries: &'c dyn Queries,
 }
 
-/// Removes instructions and kernel outputs that nothing reads ([`dead`]).
+/// Removes dead instructions and, where possible, the kernel outputs that nothing reads ([`dead`]).
 pub(crate) fn remove_dead_code(program: &mut Program, context: &Context<'_>) {
     each_procedure(program, |procedure, program| dead::remove(procedure, program, context));
 }
@@ -90,7 +90,7 @@ pub(crate) fn sink_views(program: &mut Program, context: &Context<'_>) {
     });
 }
 
-/// Merges elementwise kernels into the reductions whose results they read (epilogues).
+/// Merges reductions with the elementwise kernel that is the only reader of their result (the epilogue).
 pub(crate) fn fuse_epilogues(program: &mut Program, context: &Context<'_>) {
     each_block(program, &mut |code, reads, program| {
         // Forward order: a reduction first takes the kernel that follows it, then the kernel that follows the merged

@@ -55,7 +55,7 @@ pub trait Module {
 pub struct Problem {
     /// The statement, if the error is in one.
     pub origin: Option<Origin>,
-    /// The message: a sentence without a full stop.
+    /// The message, without a full stop.
     pub message: String,
 }
 

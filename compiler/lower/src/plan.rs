@@ -77,7 +77,7 @@ fn constant_bytes(sizes: &[StorageSize]) -> Option<u64> {
 
 /// The lifetimes of the classes of registers that share memory: a union-find structure.
 struct Lifetimes {
-    /// By register: another member of its class. A root is its own parent.
+    /// By register: its parent, a member of its class. A root is its own parent.
     parents: Vec<u32>,
     /// By root: the index of the last instruction that reads a member, 0 if none does.
     last: Vec<usize>,
@@ -98,7 +98,8 @@ impl Lifetimes {
         lifetimes
     }
 
-    /// Records the reads of an instruction, and unites the registers that share memory.
+    /// Records the reads of an instruction and the registers that escape through it, and unites the registers that
+    /// share memory.
     fn instruction(&mut self, at: usize, instruction: &Instruction) {
         instruction.operation.for_each_read(&mut |register| {
             let root = self.root(register);

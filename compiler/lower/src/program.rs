@@ -47,20 +47,23 @@ pub struct Program {
 pub struct Kernel {
     /// The function.
     pub loops: Loops,
-    /// The name. Until the last step of the pipeline it is the function's name. That step makes it unique per function:
-    /// the last component of the function's name, with a number if an earlier function or a procedure has that name.
+    /// The name. Until the last step of the pipeline it is the name of the function in `loops`. That step gives kernels
+    /// with equal functions the same name, and kernels with different functions different names: the last component of
+    /// the function's name, with a number if a procedure or an earlier kernel with another function has that name. For
+    /// example, two different functions `nn.conv2d` become `conv2d` and `conv2d1`.
     pub name: Name,
     /// The Relax statements that the kernel computes: one before fusion, those of all merged kernels after it. Empty,
     /// for example, for a kernel that a step adds.
     pub origins: SmallVec<[Origin; 1]>,
     /// The number of leading buffer parameters that are inputs; the other buffer parameters are outputs.
     pub inputs: usize,
-    /// Whether it is a fused chain (attention): the device schedules it as it is, so no prologue is merged into it.
+    /// Whether the kernel computes a fused chain of operators, such as attention. The device can schedule exactly this
+    /// function as one kernel, so fusion merges no prologue into it.
     pub whole: bool,
 }
 
 impl Kernel {
-    /// Creates the kernel of a statement. Its first `inputs` buffer parameters are inputs.
+    /// Creates a kernel. Its first `inputs` buffer parameters are inputs.
     pub(crate) fn new(loops: Loops, inputs: usize, origin: Option<Origin>) -> Kernel {
         Kernel { name: loops.name, loops, origins: origin.into_iter().collect(), inputs, whole: false }
     }
@@ -181,7 +184,7 @@ pub enum Operation {
         /// The new shape.
         shape: Arc<[Dim]>,
     },
-    /// Copies a value to another register.
+    /// Copies a value to another register. The data of tensors is shared, not copied.
     Copy {
         /// The result.
         to: Register,
@@ -255,7 +258,7 @@ pub enum Operation {
         to: Register,
         /// The operator and its arguments.
         call: Arc<DynamicCall>,
-        /// The operand registers, in the order of the indices in the call's arguments.
+        /// The operand registers. The call's arguments refer to them by index.
         operands: Vec<Register>,
     },
     /// Checks that a value has a type. Symbols of the type that have no value yet get theirs from the checked value.
@@ -264,7 +267,7 @@ pub enum Operation {
         value: Register,
         /// The expected type.
         ty: StructInfo,
-        /// A description of the value for the message: ``parameter `x` ``.
+        /// A description of the value for the error message, such as ``parameter `x` ``.
         subject: String,
     },
     /// Reports to the observer of a run that a variable of the source is bound to a value. Only
@@ -337,7 +340,7 @@ pub struct Output {
     pub storage: Option<StorageId>,
 }
 
-/// A scalar argument of a kernel. Floats are equal if their bits are.
+/// A scalar: an argument of a kernel, or the value of an [`Operation::Scalar`]. Floats are equal if their bits are.
 #[derive(Clone, Debug)]
 pub enum Scalar {
     /// An integer expression over the procedure's symbols.

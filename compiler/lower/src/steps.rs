@@ -111,7 +111,7 @@ pub fn run_each(
     run_with(&Direct, program, target_info, after);
 }
 
-/// Like [`run_each`]; kernels are computed by `queries`.
+/// Like [`run_each`], with `queries` instead of [`Direct`].
 pub fn run_with(
     queries: &dyn Queries,
     program: &mut Program,

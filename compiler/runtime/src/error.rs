@@ -30,7 +30,7 @@ pub struct RunError {
 pub enum Fault {
     /// An index that is out of range.
     OutOfBounds {
-        /// The name of the Relax operator, or of the block of a prim_func.
+        /// The name of the Relax operator; in a prim_func, of the innermost named block, or of the function.
         operator: Name,
         /// The name of the buffer.
         buffer: Name,
@@ -52,7 +52,7 @@ pub enum Fault {
         /// The difference between the two.
         detail: String,
     },
-    /// Any other error: its message, a sentence without a full stop.
+    /// Any other error: its message.
     Other(String),
 }
 

@@ -2,7 +2,7 @@
 
 use rx_lower::{Instruction, Operation, ProcedureId, Program};
 
-/// The deepest nesting of calls that is followed.
+/// The nesting depth from which on calls are not followed.
 const MAX_DEPTH: usize = 256;
 
 /// Returns how many kernels one run of the program's entry executes, not counting those of calls that are lowered at

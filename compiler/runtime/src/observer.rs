@@ -33,7 +33,7 @@ pub trait Observer {
         true
     }
 
-    /// Called after a kernel ran, with its time. Only if [`Observer::is_timing`].
+    /// Called after each kernel that did not fail, with its time. Only if [`Observer::is_timing`].
     fn kernel(&mut self, run: &KernelRun<'_>);
 
     /// Called after each kernel that did not fail. Unless [`Observer::is_timing`], an asynchronous device may not have

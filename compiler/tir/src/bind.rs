@@ -48,8 +48,8 @@ pub enum BindError {
     },
 }
 
-/// Computes the values of a function's scalars and symbols, indexed by variable. All other variables, such as
-/// those that the body binds, are `None`.
+/// Computes the values of a function's scalars and symbols, indexed by variable. Symbols that occur in no parameter's
+/// shape, and all other variables, such as those that the body binds, are `None`.
 ///
 /// `shapes` has one shape for each buffer parameter, and `scalars` one value for each scalar parameter, both in order.
 /// For example, for a buffer of shape `[n, n * 2]` and the argument shape `[4, 8]`, `n` is 4.

@@ -196,8 +196,8 @@ impl KernelBuilder {
         (var, self.func.var_expr(var))
     }
 
-    /// Finishes the function. Its parameters are the buffers, in the order in which they were added, and then the
-    /// scalars.
+    /// Finishes the function. Its parameters are the buffer parameters, in the order in which they became parameters,
+    /// and then the scalars.
     pub fn finish(mut self) -> PrimFunc {
         self.func.params.extend(self.scalars.iter().map(|(var, _)| Param::Scalar(*var)));
         self.func.body = Stmt::with_buffers(self.allocations, Stmt::seq(self.statements));

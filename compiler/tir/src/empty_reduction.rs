@@ -128,7 +128,7 @@ mod tests {
     use rx_base::name::name;
     use rx_base::{DType, Dim};
 
-    /// Prints the sum over the last axis of a matrix with `columns` columns.
+    /// Prints the sum over the last axis of a matrix with `columns` columns, after [`begin_empty_reductions`].
     fn sum(columns: &Dim) -> String {
         let mut builder = KernelBuilder::new(name("sum"));
         let rows = Dim::symbol(name("n"));

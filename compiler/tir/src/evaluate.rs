@@ -137,8 +137,8 @@ fn is_exact(dtype: DType) -> bool {
     matches!(dtype, DType::FLOAT32 | DType::FLOAT64)
 }
 
-/// Returns the function if it occurs in computations of sizes. All devices compute it exactly where the result is a
-/// whole number.
+/// Returns the function if it occurs in computations of sizes. All devices are assumed to compute it exactly where the
+/// result is a whole number.
 fn whole_number(function: Intrinsic) -> Option<fn(f64) -> f64> {
     Some(match function {
         Intrinsic::Ceil => f64::ceil,

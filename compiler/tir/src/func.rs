@@ -28,7 +28,7 @@ pub struct PrimFunc {
     pub symbols: Vec<VarId>,
     /// All variables.
     pub vars: Vec<Var>,
-    /// All buffers: parameters, and those that the body allocates.
+    /// All buffers, such as parameters and those that the body allocates.
     pub buffers: Vec<Buffer>,
     /// The body.
     pub body: Stmt,
@@ -68,7 +68,7 @@ pub struct Buffer {
     pub name: Name,
     /// The element type.
     pub dtype: DType,
-    /// The extents, over parameters and symbols.
+    /// The extents. Those of a buffer parameter are over scalar parameters and symbols.
     pub shape: Vec<Expr>,
     /// The strides that the text declares. They are printed, but no access uses them.
     pub strides: Option<Vec<Expr>>,

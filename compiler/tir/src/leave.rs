@@ -72,11 +72,13 @@ pub fn without_leaves(func: &PrimFunc, leaves: &Placeholders<Leave>) -> Outcome<
     Ok(made)
 }
 
-/// Whether a statement is the last one of its iteration, so that `continue` needs no flag there, and the last one of
-/// the function, so that `return` needs none.
+/// The position of a statement in its loop and function. A block with axes, a predicate or an init resets both fields
+/// to false, so that an exit from it sets a flag and is reported as an error.
 #[derive(Clone, Copy)]
 struct Last {
+    /// Whether the iteration is known to end after the statement, so that `continue` needs no flag there.
     of_round: bool,
+    /// Whether the function is known to end after the statement, so that `return` needs no flag there.
     of_function: bool,
 }
 
@@ -86,9 +88,9 @@ struct Around {
     cell: Option<BufferId>,
     leaves_rounds: bool,
     is_left: bool,
-    /// Whether its iterations are threads or thread blocks.
+    /// Whether it is bound to an axis, such as `threadIdx.x` or `blockIdx.x`.
     is_of_threads: bool,
-    /// Whether the function executes nothing after it.
+    /// Whether the function is known to execute nothing after it.
     is_last: bool,
 }
 
@@ -294,7 +296,7 @@ impl Leaver<'_> {
     }
 }
 
-/// Builds the statement that sets a flag.
+/// Builds the statement that sets a flag to `state`.
 fn state(func: &PrimFunc, cell: BufferId, state: i64) -> Stmt {
     let site = Site { origin: None, operator: func.name };
     func.set_cell(cell, Expr::Int { value: state, dtype: DType::INT32 }, site)

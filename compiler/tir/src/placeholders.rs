@@ -14,7 +14,7 @@ pub type Placeholders<T> = FxHashMap<VarId, T>;
 /// The reason why a placeholder cannot be eliminated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The placeholder that cannot be eliminated, by its variable.
+    /// A placeholder that cannot be eliminated, by its variable.
     pub at: VarId,
     /// The reason, as a clause.
     pub reason: &'static str,

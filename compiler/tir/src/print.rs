@@ -18,7 +18,7 @@ use std::ops::Range;
 /// The properties of a printed function other than its parameters and body.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    /// The function's name.
+    /// The function's name. It is printed as a Python identifier: `nn.sum` as `nn_sum`.
     pub name: &'a str,
     /// Whether only the function's module may call it.
     pub private: bool,
@@ -51,7 +51,7 @@ impl Script {
         Script { text, name: start..start + length }
     }
 
-    /// Returns the text with this name for the function.
+    /// Returns the text with this name for the function, printed as a Python identifier.
     pub fn named(&self, name: &str) -> String {
         let (before, after) = (&self.text[..self.name.start], &self.text[self.name.end..]);
         format!("{before}{}{after}", names::identifier(name, "main"))

@@ -45,7 +45,7 @@ use rx_base::{DType, Name};
 pub enum Collective {
     /// A barrier (`T.tvm_storage_sync`).
     Barrier,
-    /// A reduction whose result all threads get (`T.tvm_thread_allreduce`).
+    /// A reduction over threads that gives each of them the result (`T.tvm_thread_allreduce`).
     AllReduce(Box<AllReduce>),
 }
 

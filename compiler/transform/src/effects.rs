@@ -24,7 +24,7 @@ impl Effects {
         Effects { pure: pure.collect() }
     }
 
-    /// Whether evaluating the expression, including the calls nested in it, has an effect.
+    /// Whether evaluating the expression, including the calls nested in it, may have an effect.
     pub fn has_effect(&self, expr: &Expr) -> bool {
         let mut found = false;
         expr.each(&mut |expr| {

@@ -22,7 +22,7 @@ impl Emitter<'_> {
         self.bind(own, value)
     }
 
-    /// Binds a value to `variable`, which no other binding may bind, and returns the variable.
+    /// Binds a value to `variable`, and returns the variable. No other binding may bind it, unless it is `_`.
     pub fn bind(&mut self, variable: Name, value: Expr) -> Expr {
         let ty = value.ty.clone();
         self.bindings.push(VarBinding::new(self.origin, variable, value));

@@ -19,7 +19,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Whether two modules are equal up to names.
+/// Whether two modules are structurally equal, as this module's documentation defines it.
 pub fn structurally_equal(a: &Module, b: &Module) -> bool {
     first_difference(a, b).is_none()
 }
@@ -47,7 +47,8 @@ pub fn same_function(a: &RelaxFunction, b: &RelaxFunction) -> bool {
         let mut function = function.clone();
         let mut numbering = Numbering::new(&globals, &constants);
         numbering.function(&mut function);
-        // The canonical form has numbers instead of constants; `numbers` maps each constant to its number.
+        // The canonical form has numbers instead of constants of the metadata section; `numbers` maps each such constant
+        // to its number.
         (function, numbering.numbers)
     };
     let ((a, of_a), (b, of_b)) = (canonical(a), canonical(b));
@@ -281,7 +282,7 @@ impl<'a> Numbering<'a> {
                         *global = self.globals.get(global).copied().unwrap_or(*global);
                     }
                 }
-                // Other expressions do not refer to functions.
+                // Other expressions name no functions, except source text, which is compared as it is.
                 _ => {}
             }
         });

@@ -16,7 +16,7 @@ pub struct Pass {
     pub name: &'static str,
     /// The parameters, in order; those of TVM's Python constructor if TVM has the pass.
     pub parameters: &'static [Parameter],
-    /// The documentation, of one or more sentences; lists of passes show only the first.
+    /// The documentation, for lists of passes.
     pub doc: &'static str,
     /// The path of the file in TVM that implements the pass; for a pass that TVM does not have, a text that says so.
     pub reference: &'static str,

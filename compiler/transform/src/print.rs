@@ -229,7 +229,7 @@ fn signature_ty(info: &StructInfo) -> String {
 /// The output text and the state of the printer.
 struct Printer {
     out: String,
-    /// The bindings and prim_funcs printed so far; `lines` is in bytes of `out`.
+    /// The parts printed so far; `lines` is in bytes of `out`.
     parts: Vec<Part>,
     indent: usize,
     /// The enclosing class, to which functions refer as `cls`.

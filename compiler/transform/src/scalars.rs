@@ -91,7 +91,7 @@ fn uses(module: &Module) -> NameMap<Option<Counts>> {
     calls.into_iter().map(same).collect()
 }
 
-/// Whether an item that is kept as text may refer to `function`.
+/// Whether another item that is kept as text may refer to `function`.
 fn is_named_elsewhere(module: &Module, function: Name) -> bool {
     module.items.iter().any(|item| match item {
         Item::Loops(other) if other.name != function => match &other.body {

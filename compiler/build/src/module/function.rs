@@ -27,7 +27,7 @@ pub(super) struct Writer<'p> {
     storages: Vec<Option<Expr>>,
     /// The names that are used in the function.
     taken: NameSet,
-    /// The number that the next variable gets, whatever its name: for example `lv`, `alloc1`, `lv2`.
+    /// The number to try for the next variable, whatever its name: for example `lv`, `alloc1`, `lv2`.
     numbered: usize,
     bindings: Vec<VarBinding>,
     origin: Origin,
@@ -238,7 +238,7 @@ impl<'p> Writer<'p> {
         self.procedure.types.get(register.0 as usize).map_or(StructInfo::Object, types::run_time)
     }
 
-    /// Sets the register's value to a literal, which needs no variable.
+    /// Sets the register's value to a constant, string or shape, which needs no variable.
     fn is(&mut self, register: Register, kind: ExprKind) {
         let value = Expr::new(kind, self.type_of(register));
         self.set(register, value);

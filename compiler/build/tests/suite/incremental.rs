@@ -1,5 +1,5 @@
-//! Checks that incremental results equal results from scratch: after any edit, the programs and the texts of all stages
-//! are those of a new workspace.
+//! Checks that incremental results equal results from scratch: after each edit, the programs and the printed kernels
+//! are those of a new workspace; after the last edit, the texts between the steps too.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -21,7 +21,7 @@ const TEXTS: &[&str] = &[
     include_str!("../../../../examples/transformer_block.rx"),
 ];
 
-/// Rows of words that replace each other. Most replacements give a valid program.
+/// Rows of words that replace each other. Many replacements give a valid program.
 const WORDS: &[&[&str]] = &[
     &["R.nn.relu", "R.sigmoid", "R.negative", "R.nn.gelu", "R.exp"],
     &["R.add(", "R.multiply(", "R.subtract(", "R.maximum("],
@@ -37,7 +37,7 @@ const WORDS: &[&[&str]] = &[
 /// An edit. Numbers select its position, and the words of [`Edit::Word`].
 #[derive(Clone, Debug)]
 enum Edit {
-    /// Replaces an occurrence of a word in a row of [`WORDS`] by another word of the row.
+    /// Replaces an occurrence of a word in a row of [`WORDS`] by a word of the row.
     Word(usize, usize, usize),
     /// Replaces a digit.
     Digit(usize, char),
@@ -102,7 +102,8 @@ fn replacement(text: &str, edit: &Edit) -> Option<(Range<usize>, String)> {
     })
 }
 
-/// Returns the texts of all stages of all functions of a file, or its errors if it has some.
+/// Returns the programs and printed kernels of all functions of a file; if `with_passes`, also the texts between the
+/// steps. If the file has errors, returns its diagnostics instead.
 fn stages(workspace: &Workspace, file: FileId, with_passes: bool) -> String {
     let errors = workspace.unsuppressed_diagnostics(file);
     if errors.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
@@ -185,7 +186,7 @@ proptest! {
     }
 }
 
-/// Returns the lines around the first difference.
+/// Returns the lines around the first one that differs, or the first lines if one text begins with the other.
 fn first_difference(made: &str, expected: &str) -> String {
     let at = made.lines().zip(expected.lines()).position(|(made, expected)| made != expected).unwrap_or(0);
     let around = |text: &str| text.lines().skip(at.saturating_sub(3)).take(6).collect::<Vec<_>>().join("\n");

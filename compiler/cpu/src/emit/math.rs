@@ -256,7 +256,7 @@ impl Emitter<'_> {
         if float.is_vector() { types::I32X4 } else { types::I32 }
     }
 
-    /// Emits `e^x` as `2^n · e^r` with `|r| <= ln2/2`, and `e^r` by Cephes' polynomial (`expf`).
+    /// Emits `e^x` as `2^n · e^r` with `|r|` at most about `ln2/2`, and `e^r` by Cephes' polynomial (`expf`).
     fn exp(&mut self, x: Value) -> Value {
         let ty = self.builder.func.dfg.value_type(x);
         let whole = self.integers_like(ty);

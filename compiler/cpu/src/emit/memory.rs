@@ -11,7 +11,7 @@ use rx_tir::{BufferId, Expr};
 /// in range as [`crate::CheckCost`] requires. They may be unaligned.
 const FLAGS: MemFlagsData = MemFlagsData::new().with_notrap();
 
-/// Bit casts between vector types require a byte order.
+/// The byte order that bit casts between vector types require.
 const BITS: MemFlagsData = MemFlagsData::new().with_endianness(Endianness::Little);
 
 /// The address of an element: a base address plus a constant offset in bytes.
@@ -90,7 +90,8 @@ impl Emitter<'_> {
                     Expr::Load { .. } | Expr::Checked { .. } => loads = true,
                     _ => {}
                 });
-                // A loaded value may change in the current loop, so its term counts as one of this loop.
+                // A loaded value may change in the current loop, so a term with a load counts as one of this loop. So
+                // does a term with a check.
                 Ok(if loads { depth?.max(self.depth) } else { depth? })
             }
         }

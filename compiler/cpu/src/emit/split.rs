@@ -168,7 +168,7 @@ struct Inner<'s> {
 }
 
 impl Inner<'_> {
-    /// Whether an expression can be evaluated outside the body.
+    /// Whether an expression uses no variable that the body binds.
     fn is_outside(&self, expr: &Expr) -> bool {
         !self.loops.iter().any(|(own, ..)| expr.uses(*own)) && !self.lets.iter().any(|own| expr.uses(*own))
     }

@@ -92,7 +92,7 @@ struct Depthwise {
     dilation: i64,
     padding: [i64; 2],
     channels_last: bool,
-    /// The number of results for each channel.
+    /// The number of output channels for each input channel.
     multiplier: i64,
 }
 

@@ -22,10 +22,10 @@ pub(super) struct Core {
     running: RefCell<VecDeque<Launched>>,
     /// The message of the error after which the device is lost; `None` if it is not lost.
     lost: RefCell<Option<String>>,
-    /// The time that the host waits for kernels; `None` is no limit.
+    /// The time that the host waits for kernels before it gives up; `None` is no limit.
     pub(super) limit: Cell<Option<Duration>>,
-    /// The time that the device worked since the last call of [`super::Device::busy`]. Each [`Core::wait`] adds the
-    /// time from the first launch after the previous wait.
+    /// The result of the next call of [`super::Device::busy`]. Each successful [`Core::wait`] adds the time since the
+    /// first launch after the previous wait, if there was one.
     pub(super) busy: Cell<Duration>,
 }
 

@@ -40,8 +40,7 @@ pub(super) struct CudarcDriver {
     events: RefCell<Vec<Option<CudaEvent>>>,
     graphs: RefCell<Vec<Option<CudaGraph>>>,
     pinned: RefCell<Vec<(*mut u8, usize)>>,
-    /// Whether the device is lost: running work has failed or will not end, so nothing waits for it or frees its
-    /// memory.
+    /// Whether the device is lost. If so, nothing waits for its work or frees its memory.
     is_given_up: Cell<bool>,
 }
 
@@ -220,8 +219,8 @@ fn tensor_map(tensor: &Tensor) -> Result<TensorArgument, DriverFailure> {
     let mut map = MaybeUninit::<CUtensorMap>::uninit();
     // `cudarc` looks the function up at its first call, and panics if the driver is too old to have it.
     let code = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: extents, tile and steps have `rank` elements; of the strides `rank - 1` elements are read, after the
-        // first. The driver does not access memory at the tensor's address.
+        // SAFETY: extents, tile and steps have at least `rank` elements; of the strides `rank - 1` elements are read,
+        // after the first. The driver does not access memory at the tensor's address.
         unsafe {
             cuTensorMapEncodeTiled(
                 map.as_mut_ptr(),
@@ -361,8 +360,8 @@ impl Driver for CudarcDriver {
 
     fn read_pinned(&self, from: Pinned, into: &mut [u8]) -> Result<(), DriverFailure> {
         let at = self.pinned(from, into.len())?;
-        // SAFETY: the buffer has at least as many bytes, all initialized by `pin`, and does not overlap `into`; the
-        // caller guarantees that no copy to it is running.
+        // SAFETY: the pinned buffer has at least as many bytes, all initialized by `pin`, and does not overlap `into`.
+        // The caller guarantees that no copy from the device to the pinned buffer is running.
         unsafe { into.as_mut_ptr().copy_from_nonoverlapping(at, into.len()) };
         Ok(())
     }
@@ -506,7 +505,7 @@ impl Drop for CudarcDriver {
             std::mem::forget((self.events.take(), self.graphs.take(), self.pinned.take()));
             return;
         }
-        // Running work may read pinned memory. A failure needs no handling.
+        // Running work may use pinned memory. A failure needs no handling.
         let _ = self.stream.synchronize();
         for (at, _) in self.pinned.get_mut().drain(..) {
             // SAFETY: `malloc_host` returned the memory, and nothing uses it any more.

@@ -60,7 +60,7 @@ pub struct Tensor {
 pub struct DriverFailure {
     /// The consequence for later calls.
     pub kind: DriverFailureKind,
-    /// The driver's message.
+    /// The message, usually the driver's.
     pub message: String,
 }
 
@@ -69,11 +69,11 @@ pub struct DriverFailure {
 pub enum DriverFailureKind {
     /// There is not enough memory; after freeing some, the call may succeed.
     Memory,
-    /// A kernel failed, for example by an illegal address, or the device did: the context cannot be used any more.
+    /// The context must not be used any more, for example after a kernel's access to an illegal address.
     Lost,
     /// The work did not end within the time limit.
     TooLong,
-    /// Only this call failed.
+    /// Another error: later calls may succeed.
     Call,
 }
 
@@ -86,8 +86,8 @@ pub struct MemInfo {
     pub total: u64,
 }
 
-/// The driver of a device, with one stream: work on the device runs in the order of the calls. Calls do not wait for it
-/// unless their documentation says so. A call may report an error of earlier work.
+/// The driver of a device, with one stream: work on the device runs in the order of the calls. Most calls return before
+/// it has ended. A call may report an error of earlier work.
 ///
 /// The caller guarantees that addresses are those of allocated memory, and that arguments match the parameters of the
 /// kernel.
@@ -98,7 +98,7 @@ pub trait Driver: fmt::Debug {
     /// Returns the architecture: 90 for `sm_90`.
     fn arch(&self) -> u32;
 
-    /// Returns the number of multiprocessors.
+    /// Returns the number of multiprocessors, or [`crate::rules::UNITS`] if it is not known.
     fn units(&self) -> u32;
 
     /// Returns the free and the total memory.
@@ -116,7 +116,7 @@ pub trait Driver: fmt::Debug {
     /// Frees memory when the stream reaches this point, and may wait for that.
     fn free(&self, at: Address);
 
-    /// Returns to the system the freed memory that the driver keeps in a pool.
+    /// Gives freed memory that the driver keeps in a pool back to the system.
     ///
     /// # Errors
     /// An error of the driver.

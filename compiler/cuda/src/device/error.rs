@@ -11,7 +11,7 @@ use std::time::Duration;
 /// An error of a device.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DeviceError {
-    /// The driver's library is not installed.
+    /// The driver's library could not be loaded.
     #[error("no CUDA driver: libcuda is not found")]
     NoDriver,
     /// The driver reports no device.
@@ -25,7 +25,7 @@ pub enum DeviceError {
         /// The architecture: 75 for `sm_75`.
         arch: u32,
     },
-    /// An error of a driver call, or kernels that are in no image.
+    /// Another error of the driver, or a kernel that is in no image.
     #[error("CUDA: {operation}: {message}")]
     Driver {
         /// The operation, such as "loading the kernels".
@@ -38,7 +38,7 @@ pub enum DeviceError {
     Memory {
         /// The requested size in bytes; 0 if it is not known.
         bytes: u64,
-        /// The free and the total memory, if the driver reports them.
+        /// The free and the total memory, if they are known.
         mem_info: Option<MemInfo>,
     },
     /// The driver rejected a launch.
@@ -46,7 +46,7 @@ pub enum DeviceError {
     Launch {
         /// The kernel of the last launch. If launches before it were delayed, the rejected one may be among them.
         kernel: Launched,
-        /// The driver's message.
+        /// The message, usually the driver's.
         message: String,
     },
     /// A kernel failed, for example by an illegal address, or the device did. The driver reports the error in a later
@@ -59,7 +59,7 @@ pub enum DeviceError {
         /// The driver's message.
         message: String,
     },
-    /// Kernels did not end within the time limit. They continue to run, and the process cannot use the device any more.
+    /// The device's work did not end within the time limit. It may continue to run, and the device is lost.
     #[error("{} did not end in {} s and is given up", named(.kernels), .limit.as_secs())]
     TooLong {
         /// The last kernels launched since the previous wait, at most [`MOST_NAMED`], in order. The kernel that runs
@@ -85,7 +85,7 @@ pub enum DeviceError {
     Fault(Fault),
 }
 
-/// The maximum number of kernels that an error names.
+/// The maximum number of kernels in [`DeviceError::Failed`] and [`DeviceError::TooLong`].
 pub const MOST_NAMED: usize = 8;
 
 /// A launched kernel, for error messages.
@@ -95,7 +95,7 @@ pub struct Launched {
     pub kernel: String,
     /// The function that the kernel belongs to.
     pub function: Name,
-    /// The first Relax statement that the function computes.
+    /// One of the Relax statements that the function computes, if there is one.
     pub origin: Option<Origin>,
 }
 
@@ -137,7 +137,7 @@ fn free(mem_info: Option<&MemInfo>) -> String {
         .unwrap_or_default()
 }
 
-/// Formats the list of kernels of which one failed.
+/// Formats a list of kernels as the subject of a message.
 fn named(kernels: &[Launched]) -> String {
     match kernels {
         [] => "a kernel".to_owned(),

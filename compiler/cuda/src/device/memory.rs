@@ -90,9 +90,11 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Takes the smallest idle block of this size or at most an eighth more, and returns its address and size. Blocks
-    /// of equal size are reused last in, first out, so that a program that runs again usually gets the same addresses.
-    /// Otherwise its launches would differ, and their graph would not be replayed.
+    /// Takes an idle block, and returns its address and size: the smallest one that has at least `size` bytes and at
+    /// most an eighth more. Returns `None` if there is none.
+    ///
+    /// Blocks of equal size are reused last in, first out, so that a program that runs again usually gets the same
+    /// addresses. With other addresses its launches would differ, and their graph would not be replayed.
     pub(super) fn take(&self, size: usize) -> Option<(Address, usize)> {
         let mut idle = self.idle.borrow_mut();
         let (have, blocks) =

@@ -44,7 +44,7 @@ pub(super) struct Queue {
     /// Whether the driver has failed to capture a graph, or the device is lost. No launch is delayed then, and no
     /// sequence is remembered.
     is_plain: bool,
-    /// The event before the first launch since the last call of [`Queue::started`].
+    /// The event that [`Queue::starts`] recorded since the last call of [`Queue::started`].
     start: Option<Event>,
 }
 
@@ -63,7 +63,7 @@ impl Queue {
         }
         let sent = self.send(driver);
         if sent.is_err() {
-            // A sequence with an error is not remembered.
+            // The launches so far are not remembered.
             self.clear();
         }
         sent
@@ -139,13 +139,13 @@ impl Queue {
         Ok(())
     }
 
-    /// Records the event before the first launch, if it is not recorded yet.
+    /// Records the event before the first launch, if none is recorded since the last call of [`Queue::started`].
     fn starts(&mut self, driver: &dyn Driver) {
-        // If the event cannot be recorded, only the measured time is missing.
+        // If the event cannot be recorded, only the measured time is missing or too short.
         self.start = self.start.or_else(|| driver.record_event().ok());
     }
 
-    /// Takes the event before the first launch since the last call, if there was a launch.
+    /// Takes the event that [`Queue::starts`] recorded since the last call, if it recorded one.
     pub(super) fn started(&mut self) -> Option<Event> {
         self.start.take()
     }

@@ -1,11 +1,12 @@
 //! Copies between host and device, usually through pinned memory. Large copies are done in pieces with double
-//! buffering: while the device copies one piece, the host writes or reads the other.
+//! buffering: while the device copies one piece, the host writes or reads the other. Once an allocation of pinned
+//! memory has failed, each large copy is one call of the driver instead.
 
 use super::driver::{Address, Driver, DriverFailure, Event, Pinned};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The size of a piece, in bytes.
+/// The size in bytes of each of the two pieces of a [`Staging`].
 const PIECE: usize = 4 << 20;
 
 /// The size of a slot in bytes, and the smallest copy that uses pieces. A smaller copy to the device usually uses a
@@ -17,7 +18,9 @@ const LEAST: usize = 64 << 10;
 /// The maximum number of small copies to the device that are in flight.
 const SLOTS: usize = 16;
 
-/// Two pieces and up to [`SLOTS`] slots of pinned memory, allocated when they are first needed.
+/// Two pieces and up to [`SLOTS`] slots of pinned memory. The first copy that uses a piece allocates both pieces. Each
+/// of the first [`SLOTS`] copies that use a slot allocates a new one; later copies, and those after a failed
+/// allocation, reuse the slots.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     pieces: Option<[Piece; 2]>,

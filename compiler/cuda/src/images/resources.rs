@@ -13,9 +13,9 @@ pub struct Resources {
     pub registers: u32,
     /// The static shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// The stack of a thread (local memory), in bytes: arrays that are not in registers, and spilled values.
+    /// The stack of a thread (local memory), in bytes, for example of spilled values.
     pub local_bytes: u32,
-    /// The number of instructions that store a register to the stack or load it back.
+    /// The number of instructions that spill a register to the stack or load it back.
     pub spills: u32,
 }
 
@@ -163,7 +163,7 @@ impl Multiprocessor {
 /// The occupancy of a multiprocessor by one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
-    /// The number of blocks that run at the same time.
+    /// The maximum number of blocks that run at the same time.
     pub blocks: u32,
     /// Their warps in percent of the maximum, rounded down.
     pub percent: u32,
@@ -248,7 +248,7 @@ extern "C" __global__ void indexes(float* x, int n) {
     #[test]
     fn images_without_machine_code_have_no_resources() {
         assert!(of(b"").is_empty() && of(b".version 8.0\n\0").is_empty() && of(b"\x7fELF").is_empty());
-        // An executable of the host is an ELF file, too.
+        // On Linux, an executable of the host is an ELF file, too.
         let own = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
         assert!(of(&own).is_empty());
     }

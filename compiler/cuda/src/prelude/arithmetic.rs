@@ -1,4 +1,4 @@
-//! Helpers for operations that C does not have, or that the IR defines differently.
+//! Helpers for arithmetic, mostly for operations that C does not have, or that the IR defines differently.
 
 use super::Helper;
 

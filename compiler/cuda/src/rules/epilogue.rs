@@ -32,7 +32,7 @@ use rx_tir::{BinaryOp, BufferId, Expr, IterKind, PrimFunc, Stmt, VarId};
 pub(crate) struct Epilogue {
     /// The number of statements of the task that the kernel replaces: those of the front and the fused ones.
     pub(crate) taken: usize,
-    /// The values of each element, in order. The first one is the result of the front.
+    /// The store of the front's result, then those of the fused statements, in order.
     steps: Vec<Step>,
     /// See [`Front::condition`].
     condition: Option<Expr>,
@@ -45,7 +45,8 @@ pub(crate) struct Epilogue {
 pub(crate) struct Front {
     /// The number of statements.
     pub(crate) statements: usize,
-    /// Intermediate buffers of these statements, which never reach memory. The rule `attention` has a separate list.
+    /// Intermediate buffers of these statements, which never reach memory. Empty for the rule `attention`, which has a
+    /// separate list.
     pub(crate) within: Vec<BufferId>,
     /// The condition under which an iteration is an element of the result; `None` if all are known to be. The phases of
     /// a strided transposed convolution may have more iterations than elements.
@@ -89,9 +90,9 @@ pub(crate) struct Packs {
     names: Vec<Option<String>>,
 }
 
-/// Whether a loop is known to split into whole groups of `count` values that are contiguous in memory, each at an
-/// address that is a multiple of `count` elements. For example, with an extent of 32 for `x`, the address `64 * y + x`
-/// is in chunks of 2, 4, 8, 16 and 32 along `x`; `33 * y + x` is in chunks of 1 only.
+/// Whether a loop is known to split into whole groups of `count` values that are contiguous in memory, where each group
+/// begins at an address that is a multiple of `count` elements. For example, with an extent of 32 for `x`, the address
+/// `64 * y + x` is in chunks of 2, 4, 8, 16 and 32 along `x`; `33 * y + x` is in chunks of 1 only.
 pub(crate) fn is_in_chunks(at: &Affine, var: VarId, extent: &Expr, count: i64) -> bool {
     let even = |dim: &Dim| {
         dim.constant_part() % count == 0 && dim.terms().iter().all(|(_, coefficient)| coefficient % count == 0)

@@ -106,7 +106,7 @@ struct FewRows {
     wide: i64,
     /// Whether these elements are loaded as one vector.
     is_vector: bool,
-    /// Whether `wide` elements of each of the few vectors are loaded at once as well.
+    /// Whether the elements of the few vectors are also loaded in packs: `wide` elements of one of them at a time.
     in_packs: bool,
 }
 

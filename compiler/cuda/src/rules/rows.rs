@@ -250,7 +250,8 @@ fn across(stages: &Stages, held: &Held, way: &Way) -> (Layout, Lanes) {
 }
 
 /// Declines stages that other rules schedule better: rows without a loop over elements, small windows, and reductions
-/// of two reads that are both read again for other rows (such as matrix products).
+/// with two reads of which each uses a row axis that the other does not. For example, in the matrix product
+/// `c[i, j] += a[i, k] * b[k, j]`, only `a` uses `i` and only `b` uses `j`.
 fn check(stages: &Stages) -> Result<(), Declined> {
     Declined::when(stages.columns.is_empty(), "requires rows of several elements; found rows of one")?;
     if stages.columns.len() > 1 && stages.row_length().as_int().is_some_and(|length| length <= 64) {

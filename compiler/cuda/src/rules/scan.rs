@@ -112,13 +112,13 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     Ok(Schedule { taken, kernels, scratch, note })
 }
 
-/// The threads for rows, and the condition for launching them.
+/// A way of scanning the rows, and the condition for it.
 struct Plan {
-    /// The threads of a row.
+    /// The threads of a row, or of a part of it.
     layout: Layout,
-    /// The distribution of a row's elements over these threads.
+    /// The distribution of the elements over these threads.
     scanners: Scanners,
-    /// The condition for this plan; where it is false, the kernel of another plan scans the rows. `None`: no condition.
+    /// The condition for this plan; where it is false, another plan applies. `None`: no condition.
     condition: Option<Expr>,
     /// The number of parts that a row is split into, an `int64`; `None` if it is not split.
     parts: Option<Expr>,
@@ -155,7 +155,7 @@ fn plans(stages: &Stages, scan: usize, way: &Way) -> Vec<Plan> {
         true => ((stages.row_count() + Expr::int(31)).floor_div(Expr::int(32)), across(stages, values)),
         false => (stages.row_count(), block(stages, values, way)),
     };
-    // A symbolic length or number counts as long or few here; a condition decides at the launch.
+    // A symbolic length counts as long here, and a symbolic number of blocks as few; a condition decides at the launch.
     let is_long = length.as_int().is_none_or(|length| length >= long);
     let are_few = blocks.as_int().is_none_or(|blocks| blocks < FEW_BLOCKS);
     let mut plans = Vec::new();

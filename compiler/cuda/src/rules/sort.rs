@@ -123,14 +123,14 @@ fn schedule(problem: &Rc<Problem>, few: Option<i64>) -> Schedule {
 
 /// The stores of an element by its rank.
 struct Stores {
-    /// The stores, over the loops of the ranking statement.
+    /// The stores, with the loop variables of the ranking statement.
     stmt: Stmt,
-    /// The number of ranks that are stored; `None`: all.
+    /// Only ranks below this are stored; `None`: all.
     taken: Option<Expr>,
 }
 
 impl Stores {
-    /// Returns the stores and the number of stored ranks.
+    /// Returns the stores and the bound of the stored ranks.
     fn parts(self) -> (Stmt, Option<Expr>) {
         (self.stmt, self.taken)
     }
@@ -254,7 +254,7 @@ fn names(
     all.then_some(move |var: VarId| pairs.iter().find(|(one, _)| *one == var).map(|(_, value)| value.clone()))
 }
 
-/// Whether an expression is the element's rank, with casts or a bounds check around it.
+/// Whether an expression is the element's rank, possibly with casts or bounds checks around it.
 fn is_rank(expr: &Expr, ranks: BufferId) -> bool {
     match expr {
         Expr::Load { buffer, .. } => *buffer == ranks,

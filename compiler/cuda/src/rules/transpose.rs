@@ -8,10 +8,13 @@
 //!                   out[i0 + y, j0 + threadIdx.x] = f(tile[threadIdx.x][y])     // coalesced along j
 //! ```
 //!
-//! Requires: elementwise statements; an input that uses the result's last axis but is contiguous along another one;
-//! both axes at least 8 long, where their extents are constants; results that are contiguous along their last axis; at
-//! most 24 KB of tiles. Guarantees: the reads to tiles and the writes are both coalesced; elementwise operations are
-//! fused where the result is written. Other inputs are read directly.
+//! Requires: elementwise statements; an input that uses the result's last axis (`j`) but is contiguous along another
+//! one (`i`); both axes at least 8 long, where their extents are constants; results that are contiguous along their
+//! last axis; at most 24 KB of tiles. Guarantees: the reads to tiles and the writes are both coalesced; elementwise
+//! operations are fused where the result is written.
+//!
+//! All inputs that use `j` and are contiguous along `i` are read through tiles. If several axes could be `i`, the last
+//! one is chosen. All other inputs are read directly, even if they are transposed along another axis.
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/transpose.py`.
 

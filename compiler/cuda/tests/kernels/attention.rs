@@ -281,7 +281,7 @@ fn attention_of_operators_is_taken_and_agrees() {
     crate::simulated::agree(&cases);
 }
 
-/// Returns attention kernels of models, for the table of templates: each with its name.
+/// Returns cases of attention, each with its name, for the table of templates.
 pub fn templates() -> Vec<(&'static str, Case)> {
     let of = |name, attention: Attention| {
         let attention = Attention { batch: 1, heads: 32, key_heads: 8, ..attention };
@@ -329,8 +329,8 @@ fn attention_is_scheduled_by_the_rule() {
     crate::are_taken_by("attention", &cases(), &Target::default());
 }
 
-/// Devices of compute capability 8.6, 8.9 and 12.0 have 99 KiB of shared memory for a block. Static shared memory,
-/// padded to 1 KiB, is part of it, so that 98 KiB are left for dynamic shared memory.
+/// Devices of compute capability 8.6, 8.9 and 12.0 have 99 KiB of shared memory for a block. A kernel with static
+/// shared memory, which is padded to 1 KiB, has 98 KiB left for dynamic shared memory.
 #[test]
 fn tiles_fit_the_memory_of_smaller_devices() {
     let long = |seen| Attention { depth: 256, width: 256, batch: 1, heads: 1, key_heads: 1, seen, ..PLAIN };

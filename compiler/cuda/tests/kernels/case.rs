@@ -8,7 +8,7 @@ use rx_tir::{Expr, PrimFunc, VarId, bind_symbols};
 
 /// A function with arguments.
 pub struct Case {
-    /// A description of the tested property.
+    /// A description of the case.
     pub name: String,
     /// The function.
     pub func: PrimFunc,

@@ -247,8 +247,9 @@ fn transposed(plain: Convolution) -> Vec<(Case, i64)> {
             let mut case = |title: &str, convolution: Convolution, phases: i64| {
                 let text = format!("transposed convolution {title} of {text}, {layout}");
                 cases.push((convolution.case(&text), phases));
-                // The gathered form is added where the rule takes it as one product. If the stride does not divide the
-                // taps, that may have too many terms for 32-bit dtypes: 3 x 3 taps in steps of 2 are 16 terms, not 9.
+                // The gathered form is added only where the rule takes it as one product. If the stride does not divide
+                // the taps, that may have too many terms for 32-bit dtypes: 3 x 3 taps in steps of 2 are 16 terms, not
+                // 9.
                 let is_gathered = convolution.taps[0] % convolution.stride == 0 || dtype.bits < 32;
                 if convolution.dilation == 1 && is_gathered {
                     cases.push((convolution.gathered(&format!("{text}, gathered")), phases));

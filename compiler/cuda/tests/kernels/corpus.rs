@@ -1,5 +1,5 @@
 //! Runs the prim_funcs of the texts in the folder `RX_CASES` on the interpreter, on the CPU and as simulated CUDA, and
-//! compares the three results. Compiles the printed kernels with NVRTC.
+//! compares the three results. If NVRTC is found, also compiles the printed kernels of models with it.
 
 use crate::case::{Case, Failure};
 use crate::compiled::on_cpu;
@@ -19,8 +19,8 @@ use rx_tir::{BinaryOp, Expr, PrimFunc, Stmt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The value of every symbol and numeric scalar argument. It is no power of two, so that dividing extents leaves
-/// remainders.
+/// The value of every symbol and numeric scalar argument. It is odd, so that dividing it by an even number leaves a
+/// remainder.
 const EXTENT: i64 = 9;
 
 /// The maximum size of all arguments of a function that is run, in bytes.
@@ -71,7 +71,7 @@ fn cases() -> Option<PathBuf> {
     folder
 }
 
-/// Returns the prim_funcs of the files in a folder, without duplicates.
+/// Returns the prim_funcs of the files in a folder and its subfolders; of equal functions or equal errors, the first.
 fn of_files(folder: &Path, ending: &str, kind: FileKind) -> Vec<Found> {
     let texts = files(folder, ending).into_iter().filter_map(|path| {
         let place = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -80,7 +80,7 @@ fn of_files(folder: &Path, ending: &str, kind: FileKind) -> Vec<Found> {
     once(texts.flat_map(|(place, text)| prim_funcs(&place, &text, kind)))
 }
 
-/// Returns the prim_funcs of the rows of a JSON Lines file, without duplicates.
+/// Returns the prim_funcs of the rows of a JSON Lines file; of equal functions or equal errors, the first.
 fn of_rows(path: &Path) -> Vec<Found> {
     let rows = std::fs::read_to_string(path).unwrap_or_default();
     let rows: Vec<serde_json::Value> = rows.lines().filter_map(|row| serde_json::from_str(row).ok()).collect();
@@ -141,13 +141,13 @@ struct Table {
     read: usize,
     /// The functions that the interpreter executes completely: the result is values or a failed check.
     interpreted: usize,
-    /// The functions that are too long for the interpreter and that the CPU executes completely.
+    /// The functions that exceed the interpreter's limits and that the CPU executes completely.
     compiled_only: usize,
     /// The functions whose result on the CPU agrees with the interpreter.
     on_cpu: usize,
-    /// The functions whose result as CUDA agrees with the interpreter.
+    /// The functions whose result as CUDA agrees with the interpreter; without a C++ compiler, all interpreted ones.
     as_cuda: usize,
-    /// The places of functions whose results depend on uninitialized memory; any result of them is right.
+    /// The places of functions that were found to depend on uninitialized memory. No result of them is a disagreement.
     undefined: FxHashSet<String>,
     reasons: BTreeMap<String, usize>,
     disagreements: Vec<String>,
@@ -159,8 +159,8 @@ impl Table {
         *self.reasons.entry(format!("{title}: {short}")).or_default() += 1;
     }
 
-    /// Checks that an outcome is the expected one. If sums of 16-bit floats are involved, also accepts the result of
-    /// sums in `float32`. Accepts every outcome if the expected one depends on uninitialized memory.
+    /// Checks that an outcome is the expected one. For [`sums_in_half`], also accepts the result of [`in_single`].
+    /// Accepts every outcome if the interpreter does not reproduce the expected one with zeroed memory.
     fn agrees(
         &mut self,
         case: &Case,
@@ -236,8 +236,8 @@ fn case(place: &str, func: &PrimFunc) -> Result<Case, String> {
     Ok(case)
 }
 
-/// Whether a sum is rounded to 16 bits in every step, as in the interpreter. Such a sum is less exact than that of a
-/// kernel, which adds in `float32` and rounds once.
+/// Whether a store adds to an element of a buffer of 16-bit floats. The interpreter rounds every such sum to 16 bits. A
+/// kernel that adds in `float32` and rounds once is more exact.
 fn sums_in_half(func: &PrimFunc) -> bool {
     let mut found = false;
     func.body.walk(&mut |stmt| {

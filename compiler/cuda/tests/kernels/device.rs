@@ -1,12 +1,12 @@
 //! Runs the cases of the other modules on a GPU, the most informative groups first.
 //!
-//! A kernel that faults or does not end makes the device unusable for its process. So the test process opens no device:
-//! it starts this binary again as a worker, which reports what it begins and each result as lines of JSON on its
-//! standard error. If the worker reports that the device is lost, or exits early, another worker continues after that
-//! case.
+//! A kernel that faults or does not end makes the device unusable for its process. So the test process runs no
+//! kernels: it starts this binary again as a worker, which reports what it begins and each result as lines of JSON on
+//! its standard error. If the worker reports that the device is lost, exits early or reports nothing for too long,
+//! another worker continues after the work that was begun, up to a maximum number of workers.
 //!
 //! If `RX_GPU_REPORT` names a file, the lines are also appended to it: the begun work (`next` is where another worker
-//! would continue), and for each case whether it agrees and the milliseconds of its kernels.
+//! would continue), and for each case that was run whether it agrees and the milliseconds of its kernels.
 
 use crate::case::{Case, Failure};
 use crate::hopper::hopper;
@@ -35,7 +35,7 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// The time limit for a worker without output, for example while it compiles on all cores.
 const SILENCE: Duration = Duration::from_secs(45);
 
-/// The number of cases that are compiled and loaded together: enough to use all cores.
+/// The maximum number of cases that are compiled and loaded together: enough to use all cores.
 const TOGETHER: usize = 128;
 
 /// The maximum number of workers of a test: one, and one after each that exited early.
@@ -96,8 +96,8 @@ fn of_operators(_arch: u32) -> Vec<Group> {
     vec![group("operators", &Target::default(), all)]
 }
 
-/// Returns the groups of functions made for these tests, for a device of an architecture: each kind of kernel once,
-/// then other forms of products and windows.
+/// Returns the groups of functions made for these tests, for a device of an architecture; last, those of
+/// [`other_forms`].
 fn kernels(arch: u32) -> Vec<Group> {
     let plain = Target::default();
     let mut groups = vec![
@@ -132,7 +132,7 @@ fn kernels(arch: u32) -> Vec<Group> {
     groups
 }
 
-/// Returns the groups of products and windows that other targets compile differently.
+/// Returns the groups of products and windows for other targets, which get other kernels.
 fn other_forms(arch: u32) -> Vec<Group> {
     let small = crate::small_device();
     let mut groups = Vec::new();
@@ -152,7 +152,7 @@ fn other_forms(arch: u32) -> Vec<Group> {
     groups
 }
 
-/// Returns the products of float32, which tensor cores multiply as tf32 if the target allows it.
+/// Returns the products with `float32` buffers only, with a tolerance for products in tf32.
 fn in_tf32() -> Vec<Case> {
     let is_single = |case: &Case| case.func.buffers.iter().all(|one| one.dtype == DType::FLOAT32);
     products::cases().into_iter().filter(is_single).map(|case| case.within(1e-2)).collect()
@@ -167,7 +167,8 @@ fn by_cpu(case: &Case) -> Result<Vec<Tensor>, Failure> {
     Ok(case.arguments.iter().zip(buffers).map(tensor).collect())
 }
 
-/// Runs the test `test`. This process is either the one that starts workers, or a worker.
+/// Runs the test `test`. This process is either a worker or the one that starts workers, which skips the test without
+/// a device.
 fn agree(test: &str, groups: fn(u32) -> Vec<Group>) {
     match std::env::var(FROM) {
         Ok(from) => work(groups, &from),
@@ -397,8 +398,8 @@ impl Group {
         }
     }
 
-    /// Runs cases that are loaded together. The first of them has the number `start` in the group; the first `skipped`
-    /// of them are not run.
+    /// Runs cases, which are loaded together if possible. The first of them has the number `start` in the group; the
+    /// first `skipped` of them are not run.
     fn run_some(&self, device: &Device, number: usize, cases: &[Case], start: usize, skipped: usize) {
         let loading = format!("compiling and loading of {} cases from number {start} on", cases.len());
         self.begins(&loading, Place { group: number, case: start + cases.len() });

@@ -113,7 +113,8 @@ fn windows() -> Case {
     Case::new("windows that overlap", builder.finish(), &[&[8 * 127 + 64], &[64, 128], &[128, 128]]).within(1e-4)
 }
 
-/// Returns `out[b, h, s, t] = Σ q[b, s, h, d] k[b, t, h, d]`: two batch axes that are not adjacent in memory.
+/// Returns `out[b, h, s, t] = Σ q[b, s, h, d] k[b, t, h, d]`: the batch axes `b` and `h` of the operands are not
+/// adjacent in memory.
 fn heads_between_rows_and_sums() -> Case {
     let mut builder = KernelBuilder::new(name("scores"));
     let dims = |sizes: [i64; 4]| sizes.map(Dim::from);
@@ -152,8 +153,8 @@ fn notes(cases: &[Case], target: &Target) -> Vec<String> {
     crate::source_for(cases, target).choices.into_iter().map(|choice| choice.note).collect()
 }
 
-/// For each template, the compiler's log reports no serialized `wgmma` and no ignored `setmaxnreg`, no register is
-/// spilled, and, if a disassembler is found, the machine code has the expected instructions.
+/// For the kernels of [`texts`], the compiler's log reports no serialized `wgmma` and no ignored `setmaxnreg`, no
+/// register is spilled, and, if a disassembler is found, the machine code has the expected instructions.
 #[test]
 fn machine_code_has_the_expected_instructions_and_no_spills() {
     if !crate::nvrtc::is_found() {

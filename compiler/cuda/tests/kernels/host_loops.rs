@@ -136,7 +136,7 @@ fn launches_in_loops_keep_their_threads() {
     }
 }
 
-/// Returns the launches of a call, each as (kernel, number of blocks).
+/// Returns the launches of a call, each as (kernel, number of blocks along x).
 fn blocks(case: &Case) -> Vec<(usize, u32)> {
     let source = crate::source(std::slice::from_ref(case));
     let plan = source.functions[0].plan(&case.values()).unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -204,7 +204,7 @@ fn host_conditions_wrap_and_short_circuit_like_the_text() {
     }
 }
 
-/// Two launches with a dependence between them, inside a condition, a `let` or a block axis that the host cannot
+/// Two launches with a dependence between them, inside a `let` and a condition or block axis that the host cannot
 /// evaluate, become one kernel of one thread.
 #[test]
 fn dependent_launches_with_unknown_conditions_run_in_one_thread() {

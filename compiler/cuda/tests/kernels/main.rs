@@ -1,5 +1,5 @@
-//! Checks that printed kernels compute the same as the interpreter: on the CPU, compiled by a C++ compiler, and on a
-//! GPU if there is one. Checks that NVRTC compiles them.
+//! Checks that printed kernels compute the same as the interpreter: on the CPU, if there is a C++ compiler, and
+//! on a GPU, if there is one. Checks that NVRTC compiles them, if it is found.
 
 mod attention;
 mod built;

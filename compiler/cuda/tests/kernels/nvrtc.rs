@@ -18,7 +18,7 @@ pub fn is_found() -> bool {
     }
 }
 
-/// Panics if a text does not compile for `sm_80` and `sm_90a`.
+/// Panics unless a text compiles for both `sm_80` and `sm_90a`.
 pub fn compiles(text: &str) {
     for arch in [80, 90] {
         let cubin = compile(text, arch, Output::Cubin).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));

@@ -1,4 +1,4 @@
-//! The cases of every operator (`tests/operators`), with checked indices as for a compiled target.
+//! The cases of operators (`tests/operators`), with checked indices as for a compiled target.
 //!
 //! rx-ops compares the results with NumPy; these tests compare kernels with the interpreter.
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 type Symbols = BTreeMap<String, i64>;
 
-/// The tensors of the operands, each with its parameter and its index in a tuple.
+/// The tensors of the operands, each with its parameter and, in a tuple, its index.
 type Data = Vec<(String, Option<usize>, Tensor)>;
 
 /// Returns the cases of each file, except those of views and identities, and those that cannot be read or lowered.

@@ -42,7 +42,7 @@ fn scattered(count: &Dim, columns: Option<i64>, dtype: DType, update: Update) ->
     rx_loops::guards(&builder.finish()).0
 }
 
-/// Returns a case with indices from 0 to 6, most of them repeated.
+/// Returns a case with indices from 0 to 6.
 fn case(count: i64, columns: Option<i64>, dtype: DType, update: Update, is_known: bool) -> Case {
     let dim = if is_known { Dim::from(count) } else { Dim::symbol(name("n")) };
     let shape = |first: i64| [vec![first], columns.into_iter().collect()].concat();
@@ -78,7 +78,7 @@ fn cases_are_scheduled_by_the_rule() {
 
 #[test]
 fn updates_of_an_element_keep_their_order() {
-    // Sums are compared bit by bit: the kernel adds in loop order.
+    // Sums are compared exactly: the kernel adds in loop order.
     crate::simulated::agree(&cases());
 }
 

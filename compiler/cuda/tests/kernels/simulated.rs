@@ -25,7 +25,7 @@ fn run(simulator: &Simulator, cases: &[Case], order: Order) -> Vec<Outcome> {
     simulator.run(&calls).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Panics with all cases that do not agree with the interpreter or that depend on the order of their threads.
+/// Panics if a case does not agree with the interpreter or depends on the order of its threads; lists all such cases.
 pub fn agree(cases: &[Case]) {
     agree_for(cases, &rx_cuda::rules::Target::default());
 }

@@ -157,8 +157,8 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-/// Returns cases with rows that do not fit in shared memory. They are too slow in the interpreter, which compares each
-/// element with all others of its row.
+/// Returns cases with rows longer than a block sorts in shared memory. They are too slow in the interpreter, which
+/// compares each element with all others of its row.
 pub(crate) fn long() -> Vec<Case> {
     let few = Sort { is_descending: true, taken: Some(50), ..sort(&[1, 9000], 1) };
     vec![

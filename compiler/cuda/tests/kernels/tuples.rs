@@ -105,7 +105,7 @@ fn groups() -> Vec<Ruled> {
     vec![of(4, 3, 9, "rows"), of(4, 16, 4, "rows"), of(32, 2, 24, "rows"), of(3, 2, 2, "window")]
 }
 
-/// Returns a leaky ReLU of a value that is bound to a name by a `let`, and sums of such values.
+/// Returns leaky ReLUs of a value that is bound to a name by a `let`, and a case that sums them.
 fn named() -> Vec<Ruled> {
     let shared = |builder: &mut KernelBuilder, value: Expr, store: &dyn Fn(&KernelBuilder, Expr) -> Stmt| {
         let (var, named) = builder.variable("value", F32);

@@ -16,7 +16,7 @@ use rx_tir::{BinaryOp, Expr, KernelBuilder, PrimFunc};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// Lengths around the multiples of a vector's width.
+/// Lengths that are multiples of a vector's width, and others.
 const LENGTHS: [i64; 8] = [0, 1, 7, 8, 9, 64, 1000, 1024];
 
 /// A function, and calls of it.

@@ -11,7 +11,7 @@ use rx_tir::{BinaryOp, Expr, KernelBuilder};
 const F16: DType = DType::FLOAT16;
 const F32: DType = DType::FLOAT32;
 
-/// An axis of the data: its extent (`size`), and the number of taps and the steps of the windows along it.
+/// An axis of the data: its extent (`size`), and the taps, stride, dilation and padding of the windows along it.
 #[derive(Clone, Copy)]
 struct WindowAxis {
     size: i64,

@@ -1,4 +1,4 @@
-//! Functions as programs write them: loops, blocks and statements built by hand.
+//! Functions as programs write them, most of them built by hand from loops, blocks and statements.
 
 use crate::case::Case;
 use crate::script;
@@ -36,8 +36,8 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Returns a function whose second statement overwrites the value of the first one, and has a second store, which the
-/// fused row pipelines decline.
+/// Returns a function whose second statement overwrites the value of the first one, and has a second store, at a loaded
+/// index, which the fused row pipelines decline.
 fn overwritten() -> PrimFunc {
     let params = "x: T.Buffer((64,), \"float32\"), at: T.Buffer((64,), \"int32\"), out: T.Buffer((64,), \"float32\"), \
                   other: T.Buffer((64,), \"float32\")";

@@ -180,7 +180,8 @@ proptest! {
         let scheduled = schedule(&func);
         prop_assert_eq!(&wanted, &support::outcome(&support::as_func(&scheduled), &dims, 3), "{:#?}", scheduled.steps);
         prop_assert_eq!(&wanted, &support::outcome(&explicit_loops(&simplify(&func)), &dims, 3));
-        // With several output channels, positions and taps, the convolution is one product.
+        // With several output channels in a group, several outputs in a channel and several terms in a sum, the
+        // convolution is one product.
         let out = |at: usize| {
             (spec.size[at] + 2 * spec.padding - (spec.kernel[at] - 1) * spec.dilation - 1) / spec.stride + 1
         };

@@ -1,4 +1,4 @@
-//! Scheduled functions compute the same results as the originals: matrix products of every layout.
+//! Scheduled functions compute the same results as the originals: matrix products in several layouts.
 
 use crate::support;
 
@@ -14,7 +14,8 @@ use rx_tir::{CompareOp, KernelBuilder};
 /// A generated matrix product with its layouts.
 #[derive(Clone, Debug)]
 struct Matmul {
-    /// The batch axes: extent, whether the left factor has the axis, whether the right factor has it.
+    /// The batch axes: extent, whether the left factor has this extent, whether the right factor has it. Otherwise the
+    /// factor's extent is 1.
     batch: Vec<(i64, bool, bool)>,
     m: i64,
     n: i64,
@@ -128,8 +129,8 @@ proptest! {
         let scheduled = schedule(&func);
         let steps = support::as_func(&scheduled);
         prop_assert_eq!(support::outcome(&func, &dims, 5), support::outcome(&steps, &dims, 5), "{:#?}", scheduled.steps);
-        // Factors that are matrices in memory are scheduled as one product if M or N, and K, have several iterations,
-        // and if each batch axis of several iterations occurs in a factor.
+        // Factors that are matrices in memory are scheduled as one product if M or N, and K, may have several
+        // iterations, and if each batch axis of several iterations occurs in a factor.
         let plain = matches!(spec.prologue, (Prologue::Nothing, Prologue::Nothing));
         let repeated = spec.batch.iter().any(|axis| axis.0 > 1 && !axis.1 && !axis.2);
         let longer = |at: usize, extent: i64| extent > 1 || spec.symbolic[at];

@@ -213,7 +213,7 @@ impl Cutting<'_> {
         });
     }
 
-    /// Collects the axis' indices in the loads and stores of a block.
+    /// Collects the axis' indices in the loads and stores of a block, except in its block axes.
     fn places(&self, block: &Block) -> Vec<Expr> {
         let mut places = Vec::new();
         block.predicate.iter().for_each(|expr| self.loads(expr, &mut places));

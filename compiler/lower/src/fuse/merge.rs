@@ -125,7 +125,7 @@ pub struct Merged {
 }
 
 impl Pair {
-    /// Merges the two functions. Returns `None` where that is not possible.
+    /// Merges the two functions. Returns `None` where that is not possible, or where the result would be too large.
     pub fn merged(&self) -> Option<Merged> {
         let Pair { producer: first, consumer: second } = self;
         if nests(&first.loops.body) + nests(&second.loops.body) > MAX_NESTS {
@@ -166,7 +166,8 @@ fn nests(stmt: &Stmt) -> usize {
     }
 }
 
-/// The merged function under construction. Each buffer is listed with its numbered register.
+/// The merged function under construction. Its buffer parameters and the producer's outputs are listed with their
+/// numbered registers.
 struct Joined {
     func: PrimFunc,
     /// The input parameters.

@@ -67,8 +67,7 @@ pub enum Rewrite {
         /// The function.
         loops: Loops,
     },
-    /// Simplifies a function, and inlines the temporaries whose inlining repeats no expensive work
-    /// (`rx_loops::inline`).
+    /// Simplifies a function, and inlines temporaries where this repeats no expensive work (`rx_loops::inline`).
     Simplify {
         /// The function.
         loops: Loops,

@@ -66,7 +66,7 @@ struct Sinking<'p> {
     types: &'p mut Vec<StructInfo>,
     /// The outputs of reductions (kernels that are not injective) with one output, and of the kernels that were sunk.
     sums: FxHashSet<Register>,
-    /// The emitted views, by the register that they define.
+    /// Views in `code`, by the register that they define.
     views: FxHashMap<Register, View>,
     /// The emitted instructions; `None` where a view became unused.
     code: Vec<Option<Instruction>>,

@@ -2,12 +2,15 @@
 //!
 //! - In a sum of products that runs on tensor cores, the loads of an operand are coalesced if the operand is contiguous
 //!   in chunks of 16 bytes, along its own loops or along the reduction loops ([`FactorElement::is_in_chunks`]).
-//!   Otherwise every element is a separate load.
+//!   Otherwise every element is a separate load. That includes operands that are computed and operands whose address is
+//!   not affine.
 //! - In any other nest, neighbouring threads are assumed to compute neighbouring elements of the output: those along
 //!   the loop in which the output is contiguous. A load is coalesced if one step of this loop moves its address by at
-//!   most [`NEAR`] elements, or if there is no such loop. It is also coalesced if it is contiguous along a reduction
-//!   loop and the reduction has more than [`LONG`] iterations, because several threads share such a reduction. A load
-//!   is not counted if its own address, or the address of the store of its value, is not affine in the loops.
+//!   most [`NEAR`] elements, or if there is no such loop. For example, in `out[c, i] = x[i, c]` the load is
+//!   uncoalesced if `c` has more than 4 values, because a step of `i` skips a row of `x`. A load is also coalesced
+//!   if it is contiguous along a reduction loop and the reduction loops have more than [`LONG`] iterations together,
+//!   because several threads share such a reduction. In these nests, unlike in products, a load costs nothing if its
+//!   own address, or the address of the store of its value, is not affine in the loops.
 //!
 //! An uncoalesced load costs the bytes of its element times the iterations of the loops that it depends on; for a
 //! convolution's data these are `pixels × channels × taps`. A group of tensors gets the new layout where

@@ -16,7 +16,7 @@ pub(super) struct Reading {
 
 /// The reading of one nest.
 pub(super) struct NestReading {
-    /// The loads and stores of the nest.
+    /// The loads and stores in the nest's body.
     pub(super) accesses: Vec<Access>,
     /// The channel axes, if the nest is a convolution on tensor cores. Axes are not propagated by the loops of such a
     /// nest.
@@ -28,17 +28,18 @@ pub(super) struct NestReading {
 /// A load or a store.
 pub(super) struct Access {
     pub(super) buffer: BufferId,
-    /// For each axis, the loop `i` if the index is `i + c`, where `c` uses no loop and no memory; otherwise `None`.
+    /// For each axis, the loop `i` if the index is `i + c`, where `c` contains no loop variable and no load; otherwise
+    /// `None`.
     pub(super) by: Vec<Option<VarId>>,
-    /// Whether an index depends on several loops, as in a sliding window.
+    /// Whether an index contains several loop variables, as in a sliding window.
     pub(super) slides: bool,
-    /// The number of axes whose index uses a loop or reads memory.
+    /// The number of axes whose index contains a loop variable or a load.
     pub(super) moving: usize,
 }
 
 impl Access {
-    /// Returns the axis whose index is the given loop plus a constant. Returns `None` where there is no such axis, or
-    /// several.
+    /// Returns the only axis whose index is the given loop plus an offset ([`Access::by`]). Returns `None` where there
+    /// is no such axis, or several.
     pub(super) fn axis_by(&self, var: VarId) -> Option<usize> {
         let mut axes = (0..self.by.len()).filter(|axis| self.by[*axis] == Some(var));
         let axis = axes.next()?;
@@ -150,7 +151,7 @@ fn channels(found: &mut ProductNest) -> Option<Channels> {
         let axis = channel_axis(found, data.1)?;
         let shared = sum_of(found, &data.1[axis])?;
         let of_weight = weight.1.iter().position(|index| sum_of(found, index) == Some(shared))?;
-        // The data must have other axes for the pixels. An operand with a batch axis is not a weight.
+        // The data must have another axis that depends on the pixel. An operand with a batch axis is not a weight.
         let is_plane = data.1.iter().enumerate().any(|(at, index)| at != axis && uses_role(found, index, pixels));
         let is_batched = weight.1.iter().any(|index| is_batch(found, index));
         if data.1.len() < 3 || !is_plane || is_batched {
@@ -176,7 +177,7 @@ fn only_load(factor: &Expr) -> Option<(BufferId, &[Expr])> {
         }
     });
     let first = loads.first().copied()?;
-    // A per-channel scale of rank 1 or 2 may be loaded as well.
+    // Tensors of rank less than 3 may be loaded as well, for example a per-channel scale.
     let main = loads.iter().copied().max_by_key(|(_, indices)| indices.len()).unwrap_or(first);
     loads.iter().all(|one| one.1.len() < 3 || *one == main).then_some(main)
 }

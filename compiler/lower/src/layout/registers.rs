@@ -38,8 +38,8 @@ pub(super) struct Registers {
     /// Also [`Steady::No`] if a kernel that cannot be rewritten uses the register, or if the kernels that read it do
     /// not all declare the same constant shape.
     steady: Vec<Steady>,
-    /// By register: the shape of a kernel's output, or the constant shape that all kernels that read a steady register
-    /// declare.
+    /// By register: its shape, where it is known. For the output of a kernel it is the output's shape. For a steady
+    /// register it is the constant shape that all kernels that read the register declare.
     shapes: Vec<Option<Arc<[Dim]>>>,
 }
 
@@ -108,7 +108,7 @@ impl Registers {
     }
 }
 
-/// The analysis in progress; the vectors are indexed by register number.
+/// The analysis in progress. All vectors except `uses` are indexed by register number.
 struct Found<'p> {
     program: &'p Program,
     readings: &'p [Option<Reading>],

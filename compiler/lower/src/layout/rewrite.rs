@@ -55,7 +55,7 @@ fn rewritten(func: &PrimFunc, orders: &Orders) -> PrimFunc {
     result
 }
 
-/// Reorders the loops of the nests in a statement.
+/// Reorders the loops of the outermost nests in a statement, where [`in_order`] can.
 fn statement(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Stmt {
     match stmt {
         Stmt::For { .. } => in_order(stmt, func, orders).unwrap_or_else(|| stmt.clone()),
@@ -95,7 +95,7 @@ fn in_order(stmt: &Stmt, func: &PrimFunc, orders: &Orders) -> Option<Stmt> {
     let (mut spatial, rest): (Vec<_>, Vec<_>) =
         around.into_iter().enumerate().partition(|(_, one)| is_spatial(one.var));
     let places: Vec<usize> = spatial.iter().map(|(at, _)| *at).collect();
-    // Loops that occur in no index sort first, so they go outermost.
+    // Spatial loops that occur in no index sort first.
     spatial.sort_by_key(|(_, one)| place(one));
     let spatial = places.into_iter().zip(spatial).map(|(at, (_, one))| (at, one));
     let mut loops: Vec<(usize, Around)> = spatial.chain(rest).collect();

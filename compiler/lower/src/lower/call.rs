@@ -1,4 +1,4 @@
-//! Lowers calls of operators (through their compute definitions), of functions and of closures.
+//! Lowers calls of operators, of functions and of closures.
 
 use super::FunctionLowering;
 use super::kernel::{OperatorCall, operand, placed};
@@ -54,7 +54,7 @@ impl FunctionLowering<'_, '_> {
         }
     }
 
-    /// Lowers a call of an operator that has a compute definition.
+    /// Lowers a call of an operator by its compute definition.
     pub(super) fn computed(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
         match schema.compute {
             Some(Compute::View(_) | Compute::Loops(_)) if self.is_open(call, ty) => self.open(schema, call, ty),
@@ -115,8 +115,8 @@ impl FunctionLowering<'_, '_> {
 
     /// Lowers an operator to a kernel with its loops.
     fn loops(&mut self, schema: &'static Schema, call: &Call, ty: &StructInfo) -> Known {
-        // Operands other than literals are lowered first, in order. A variable that is bound to a scalar constant is
-        // replaced by the constant, so that the kernel contains its value.
+        // Operands other than literals are lowered first, in order. An operand whose value is a known scalar constant
+        // is replaced by the constant, so that the kernel contains its value.
         let mut values: SmallVec<[(&'static str, Known); 4]> = SmallVec::new();
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for (argument, param) in call.arguments.iter().zip(schema.params) {

@@ -96,7 +96,7 @@ impl FunctionLowering<'_, '_> {
         Ok(if all.len() == 1 { all.swap_remove(0) } else { Known::Tuple(all.into()) })
     }
 
-    /// Returns a new tensor for an output that the prim_func never writes.
+    /// Returns a new tensor of zeros for an output that the prim_func never writes.
     fn untouched(&mut self, ty: &StructInfo) -> Known {
         match ty.as_tensor().and_then(|tensor| Some((tensor.shape.dims()?.to_vec(), tensor.dtype?))) {
             Some((dims, dtype)) => self.new_tensor(&dims, dtype),

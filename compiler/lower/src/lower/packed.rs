@@ -222,7 +222,9 @@ fn rank(known: &Known) -> Option<Option<usize>> {
     constant(known).map(|rank| usize::try_from(rank).ok())
 }
 
-/// Lowers a call that checks a value to nothing. Other instructions check the parameters already.
+/// Lowers a call of one of the type checks that rx leaves out, `vm.builtin.check_func_info` and
+/// `vm.builtin.check_prim_value_info`, to nothing. A parameter is checked without them, by the [`Operation::Match`] at
+/// the start of its procedure.
 fn nothing(_: &mut FunctionLowering<'_, '_>, _: Packed<'_>) -> Result<Known, String> {
     Ok(Known::nothing())
 }

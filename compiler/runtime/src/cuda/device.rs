@@ -41,8 +41,8 @@ impl Cuda {
     /// Opens the first device.
     ///
     /// # Errors
-    /// If there is no driver or no supported device, or if the driver fails. A missing NVRTC is found only in
-    /// [`Backend::build`].
+    /// If there is no driver or no device, if the first device is too old, or if the driver fails. A missing NVRTC is
+    /// found only in [`Backend::build`].
     pub fn probe() -> Result<Cuda, DeviceError> {
         let device = Device::probe()?;
         device.limit(Some(TIME_LIMIT));

@@ -193,7 +193,7 @@ impl<B: Backend> Executor<B> {
         self.idle[ended.id.0 as usize].push(ended.frame.storages);
     }
 
-    /// Runs the top procedure until it calls another one or returns.
+    /// Runs the top activation until it makes a call or returns.
     fn advance(&mut self, top: &mut Activation<'_, B>, watch: &mut Watch<'_>) -> Result<Event<B::Memory>, RunError> {
         loop {
             let Some(block) = top.blocks.last_mut() else { return Err(RunError::other("the procedure has ended")) };

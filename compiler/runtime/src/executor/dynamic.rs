@@ -21,7 +21,7 @@ pub(super) struct Calls<B: Backend>(Vec<(Specialized, Call<B>)>);
 
 struct Call<B: Backend> {
     executor: Box<Executor<B>>,
-    /// Whether the result, a tensor of one element, represents a scalar.
+    /// Whether the result represents a scalar. It is then returned as a tensor of rank 0.
     scalar: bool,
 }
 
@@ -32,7 +32,7 @@ impl<B: Backend> Default for Calls<B> {
 }
 
 impl<B: Backend> Executor<B> {
-    /// Specializes the call to the actual values of its operands and runs it.
+    /// Specializes the call to its operands, builds its program unless it is cached, and runs it.
     pub(super) fn dynamic(
         &mut self,
         call: &DynamicCall,
@@ -108,7 +108,7 @@ impl<B: Backend> Executor<B> {
     }
 }
 
-/// Converts a value to the description that shape and type rules take.
+/// Reduces a value to the properties that type inference depends on.
 fn actual<M>(value: &Value<M>) -> Result<Actual, RunError> {
     Ok(match value {
         Value::Tensor(tensor) => Actual::Tensor(tensor.shape.to_vec(), tensor.dtype),

@@ -6,7 +6,7 @@ use rx_tensor::{Scalar, Tensor};
 
 /// The maximal width of a line, in characters.
 const WIDTH: usize = 75;
-/// The maximal number of decimals of a float in an array.
+/// The maximal number of decimals of a float in an array of rank 1 or more.
 const PRECISION: usize = 8;
 /// The largest number of elements of an array that is always printed in full. In larger arrays, `...` replaces the
 /// middle of each axis that is longer than twice [`EDGE`].

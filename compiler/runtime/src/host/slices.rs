@@ -1,4 +1,4 @@
-//! Subtensors whose extents depend on values: slices with computed bounds, and views into bytes.
+//! Slices with bounds that are tensors, and views of a tensor's bytes.
 
 use super::{Arguments, integers, said};
 use crate::value::Output;

@@ -39,7 +39,7 @@ impl Count {
         *self.reasons.entry(short).or_default() += 1;
     }
 
-    /// Lowers and runs every Relax function of a text, unless the text has errors.
+    /// Lowers every Relax function of a text and calls `run` with its program, unless the text has errors.
     fn text(&mut self, text: &str, run: &dyn Fn(&Text, Program) -> Result<(), String>) {
         let mut workspace = Workspace::new();
         let file = workspace.add(text, FileKind::Rx);
@@ -206,8 +206,7 @@ fn modules_run() {
     assert!(count.ran * 100 >= count.functions * 91, "{} of {} run", count.ran, count.functions);
 }
 
-/// Runs models between the stages of TVM's pass pipeline. Only the small ones (`s_*`) are run, on the CPU; the others
-/// are only lowered.
+/// Lowers models between the stages of TVM's pass pipeline, and runs the small ones (`s_*`) on the CPU.
 #[test]
 fn stages_run() {
     let Some(folder) = cases() else { return };

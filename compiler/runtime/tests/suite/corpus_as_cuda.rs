@@ -23,7 +23,7 @@ const MOST_ITERATIONS: u64 = 1 << 21;
 /// The maximal number of kernels that are compiled together by the C++ compiler.
 const AT_ONCE: usize = 64;
 
-/// A kernel, its random arguments, and the result of the interpreter.
+/// A kernel, its arguments, and the result of the interpreter.
 struct Case {
     kernel: Kernel,
     inputs: Vec<Tensor>,
@@ -32,7 +32,7 @@ struct Case {
     expected: Result<Vec<Tensor>, RunError>,
 }
 
-/// Appends the kernels of every Relax function of a text, unless the text has errors.
+/// Appends the kernels of every Relax function of a text that can be lowered, unless the text has errors.
 fn kernels_of(text: &str, into: &mut Vec<Kernel>) {
     let mut workspace = Workspace::new();
     let file = workspace.add(text, FileKind::Rx);
@@ -80,7 +80,7 @@ fn kernels_of_rows(file: &str) -> Option<Vec<Kernel>> {
     Some(kept)
 }
 
-/// Creates a case with random arguments, where every symbol has the value `extent`. Returns `None` if the arguments are
+/// Creates a case with random tensors, where every symbol has the value `extent`. Returns `None` if the tensors are
 /// too large or cannot be drawn, or the interpreter does not accept the kernel or exceeds its limits.
 fn case(kernel: Kernel, extent: i64) -> Option<Case> {
     let func: &PrimFunc = &kernel.loops;
@@ -203,6 +203,6 @@ fn kernels_of_modules_agree() {
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn kernels_of_inferred_calls_agree() {
-    // With rows of 16 elements, the kernels use vectorized loads.
+    // With rows of 16 elements, kernels can use vectorized loads.
     all_agree("op_inference.jsonl", &[5, 16]);
 }

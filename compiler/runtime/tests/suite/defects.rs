@@ -159,7 +159,7 @@ fn check_correct_programs(iterations: u64) {
 
 /// The counts of successful runs, and the failures.
 struct Table {
-    /// The maximal number of iterations on devices other than the CPU.
+    /// The maximal number of iterations on the interpreter. Programs that need more do not run as CUDA.
     iterations: u64,
     /// Whether programs run as CUDA, too.
     simulated: bool,
@@ -181,7 +181,8 @@ impl Table {
         }
     }
 
-    /// Runs a program on all devices and compares the results. Returns whether the run on the CPU succeeded.
+    /// Runs a program on the CPU and, within the limit of iterations, on the other devices, and compares the results.
+    /// Returns whether the run on the CPU succeeded.
     fn run(&mut self, name: &str, text: &Text, arguments: &[Tensor]) -> bool {
         let compiled = outcome(text, Cpu::default(), arguments);
         if let Err(error) = &compiled {

@@ -1,4 +1,4 @@
-//! Programs that need the host: printing, assertions, packed functions, and memory that programs allocate and write.
+//! Printing, assertions, packed functions, and memory that programs allocate and write.
 
 use crate::common::Text;
 use rx_runtime::interp::Interpreter;
@@ -69,7 +69,7 @@ def main(x: R.Tensor((4,), "float32")):
     assert_eq!((results[0].shape(), values(&results[0])), (&[3][..], vec![2.0, 3.0, 4.0]));
 }
 
-/// Two kernels write into one tensor, the second into the first row of a view. Reading the tensor must see both writes.
+/// Two kernels write into one tensor, the second into the first row of a view. The returned tensor must show both.
 const WRITES: &str = r#"@T.prim_func(private=True, s_tir=True)
 def double(a: T.Buffer((T.int64(4),), "float32"), out: T.Buffer((T.int64(4),), "float32")):
     for i in range(T.int64(4)):

@@ -1,7 +1,7 @@
 //! Whole models as CUDA without a GPU. The simulator runs the models that have recorded inputs, under sanitizers and
 //! with several orders of threads, and the results must agree with the interpreter. NVRTC compiles the kernels of all
-//! models. `RX_MODELS` is the folder of models; the tests are skipped without it, without a C++ compiler or without
-//! NVRTC.
+//! models. `RX_MODELS` is the folder of models. Tests are skipped without it, or without the C++ compiler or the NVRTC
+//! that they need.
 
 use crate::common::Text;
 use rx_cuda::images::{self, ImageCache, resources};
@@ -42,7 +42,7 @@ fn models(folder: &Path) -> Vec<(String, Text)> {
     paths.iter().map(text).collect()
 }
 
-/// Returns a model's recorded inputs in the order of its parameters, or `None` if there is no recording.
+/// Returns a model's recorded inputs in the order of the file, or `None` if there is no recording.
 fn recorded(folder: &Path, name: &str) -> Option<Vec<Tensor>> {
     let path = folder.join(format!("{name}.npz"));
     let arrays = path.is_file().then(|| npz::read(&path).unwrap_or_else(|error| panic!("{name}: {error}")))?;

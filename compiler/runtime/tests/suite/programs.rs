@@ -11,7 +11,7 @@ use rx_tensor::{Tensor, compare, random};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// A module's text without errors.
+/// A module's text without diagnostics.
 struct Text(Workspace, FileId);
 
 impl Text {

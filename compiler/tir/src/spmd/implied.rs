@@ -29,7 +29,7 @@ pub fn insert_implied_barriers(func: &mut PrimFunc, collectives: &mut Collective
     if !collectives.is_empty() {
         return;
     }
-    // Only shared memory needs barriers.
+    // Only shared memory gets implied barriers.
     if !func.buffers.iter().any(|buffer| buffer.scope == Scope::Shared) {
         return;
     }
@@ -56,7 +56,7 @@ struct Access {
     buffer: BufferId,
     is_store: bool,
     indices: Vec<Expr>,
-    /// The variables of the enclosing loops over threads.
+    /// The variables of the enclosing loops over threads, except those of constant extent 1.
     threads: Vec<VarId>,
 }
 

@@ -60,7 +60,7 @@ impl Reach<'_> {
         map_children(stmt, &mut |child| self.stmt(child))
     }
 
-    /// Returns the block with axes in place of loop variables.
+    /// Returns the block with axes in place of the loop variables that its init and body use.
     fn block(&mut self, block: &Block) -> Block {
         let mut named = FxHashSet::default();
         for part in block.init.iter().chain([&block.body]) {

@@ -32,7 +32,7 @@ pub(super) fn split(func: &mut PrimFunc, axes: &[Axis], varying: &Varying, colle
 pub(super) enum Part {
     /// A statement that is executed once per block.
     Once(Stmt),
-    /// A statement that each thread executes. It uses the variables of the axes.
+    /// A statement that each thread executes. It may use the variables of the axes.
     Each(Stmt),
     /// A barrier.
     Barrier,
@@ -46,7 +46,7 @@ struct Content {
     together: Option<VarId>,
     /// Whether it contains a uniform store to a private buffer, which is executed once per block.
     once: bool,
-    /// Whether it contains operations that each thread executes.
+    /// Whether it contains per-thread operations.
     each: bool,
     /// Whether it contains a loop over threads.
     threads: bool,
@@ -209,13 +209,13 @@ impl Splitter<'_> {
         }
     }
 
-    /// Splits the body of a loop or condition, and returns it as one statement.
+    /// Splits a statement inside another one, and returns it as one statement.
     fn inner(&mut self, stmt: &Stmt) -> Outcome<Stmt> {
         let parts = self.parts(stmt)?;
         Ok(self.assembled(parts))
     }
 
-    /// Checks that the expressions are uniform. Otherwise some threads would not reach the barrier.
+    /// Checks that the expressions are uniform. Otherwise some threads would not reach the barrier or all-reduce.
     fn alike<const N: usize>(&self, exprs: [&Expr; N], at: VarId) -> Outcome<()> {
         if self.varying.exprs(exprs) == 0 { Ok(()) } else { Err(apart(at)) }
     }
@@ -297,7 +297,7 @@ impl Splitter<'_> {
         parts.extend(self.parts(&block.body)?);
         self.operator = around;
         let predicate = block.predicate.as_ref().map(|predicate| self.expr(predicate));
-        // The block is kept for its name, which errors inside of it mention.
+        // The block keeps its name, its uniform axes and predicate, and its buffers.
         let (name, allocations, body) = (block.name, block.allocations.clone(), self.assembled(parts));
         let made = Part::Once(Stmt::Block(Box::new(Block { name, iters, predicate, allocations, init: None, body })));
         if keeping.is_empty() {
@@ -466,7 +466,7 @@ impl Splitter<'_> {
         in_order(made)
     }
 
-    /// Returns the accesses of a statement to memory that several threads share.
+    /// Returns the accesses of a statement to shared and global memory.
     fn seen_by_others(&self, stmt: &Stmt) -> Effects {
         Effects::of(stmt).of_only(|id| !self.func.buffer(id).scope.is_private())
     }

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// A set of thread axes: one bit for each.
 pub(super) type Axes = u8;
 
-/// The axes along which variables, and the contents of private buffers, differ between threads.
+/// The axes along which variables, and the contents of private buffers, may differ between threads.
 pub struct Varying {
     vars: FxHashMap<VarId, Axes>,
     buffers: FxHashMap<BufferId, Axes>,
@@ -41,7 +41,7 @@ impl Varying {
         search.varying
     }
 
-    /// Whether all threads of a block have the same value.
+    /// Whether all threads of a block are known to have the same value.
     pub fn is_uniform(&self, expr: &Expr) -> bool {
         self.expr(expr) == 0
     }
@@ -62,7 +62,7 @@ impl Varying {
         exprs.into_iter().fold(0, |found, expr| found | self.expr(expr))
     }
 
-    /// Returns the axes along which the contents of a buffer differ.
+    /// Returns the axes along which the contents of a private buffer may differ; none for any other buffer.
     pub(super) fn buffer(&self, buffer: BufferId) -> Axes {
         self.buffers.get(&buffer).copied().unwrap_or(0)
     }
@@ -103,7 +103,7 @@ impl Search<'_> {
         }
     }
 
-    /// Analyzes a statement. Threads diverge in executing it along the axes `control`.
+    /// Analyzes a statement. Threads may diverge in executing it along the axes `control`.
     fn stmt(&mut self, stmt: &Stmt, control: Axes) {
         if let Some((_, Collective::AllReduce(reduction))) = placeholder_of(stmt, self.collectives) {
             reduction.targets.iter().for_each(|(buffer, _)| self.buffer(*buffer, self.varying.all));

@@ -56,7 +56,7 @@ struct Elimination<'a> {
     /// For each open scope, innermost last, the values computed so far and their variables. The key is the printed
     /// value.
     seen: Vec<FxHashMap<String, (Expr, Name)>>,
-    /// The replacements of variables whose values are available in an earlier variable.
+    /// The replacements of variables whose values are available in another variable.
     renamed: NameMap<Name>,
 }
 
@@ -158,7 +158,8 @@ impl Elimination<'_> {
     }
 }
 
-/// Whether a variable that is used in a value of a dataflow block is visible after the block.
+/// Whether the value of a variable that a dataflow block uses is available after the block: in the variable itself if
+/// the block does not bind it, or in an output. `shown` maps a variable to the output that has the same value.
 fn around_sees(used: Name, shown: &NameMap<Name>, bindings: &[VarBinding]) -> bool {
     shown.contains_key(&used) || bindings.iter().all(|binding| binding.variable != used)
 }

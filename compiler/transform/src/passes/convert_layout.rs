@@ -122,7 +122,7 @@ struct Converter<'a> {
     wanted: &'a Wanted,
     /// The variables that keep the layout of the source.
     kept: NameSet,
-    /// The variables whose layout or type has changed, with their current type and layout.
+    /// The variables whose layout has changed or whose type has become more specific, with current type and layout.
     moved: NameMap<(Expr, Laid)>,
 }
 
@@ -295,7 +295,8 @@ fn is_ranked(ty: &StructInfo) -> bool {
     }
 }
 
-/// Whether `made` can be the type of a value of type `typed` in the layout `laid`.
+/// Whether the ranks and dims of `made` fit a value of type `typed` in the layout `laid`. Always true for
+/// [`Laid::AsTyped`].
 fn is_of(laid: &Laid, typed: &StructInfo, made: &StructInfo) -> bool {
     let dims = |ty: &StructInfo| ty.as_tensor().and_then(|tensor| tensor.shape.dims().map(<[_]>::to_vec));
     match (laid, typed, made) {

@@ -80,7 +80,7 @@ struct Folding {
     constants: Constants,
     /// The variables bound to constants, shapes, or tuples of constants, with their values.
     known: NameMap<Expr>,
-    /// The variables whose type has changed, for updating their uses.
+    /// The current types of variables, for updating their uses.
     changed: Changed,
 }
 
@@ -113,14 +113,14 @@ impl Folding {
                 if let Some(folded) = folded {
                     *value = folded;
                 }
-                // The declared type stays, unless the pass has inferred a new one.
+                // The declared type stays, unless the pass has inferred a new one that is not less specific.
                 if is_new && value.ty != binding.ty && !value.ty.is_error() && !is_sharper(&binding.ty, &value.ty) {
                     binding.ty = value.ty.clone();
                     self.changed.insert(binding.variable, value.ty.clone());
                 }
                 if self.is_value(value) {
                     self.known.insert(binding.variable, value.clone());
-                    // The constant replaces uses of the variable, so these get the constant's own type.
+                    // The value can replace uses of the variable, so these get the value's own type.
                     self.changed.insert(binding.variable, value.ty.clone());
                 }
                 Ok(())
@@ -135,7 +135,7 @@ impl Folding {
         }
     }
 
-    /// Whether a value may replace uses of its variable.
+    /// Whether a value, or for a tuple each of its fields, may replace uses of its variable.
     fn is_value(&self, value: &Expr) -> bool {
         match &value.kind {
             ExprKind::Shape(_) => true,

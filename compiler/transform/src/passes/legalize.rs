@@ -108,7 +108,7 @@ fn in_function(function: &mut RelaxFunction, skipped: &NameSet, kernels: &mut Ke
 /// The facts about a function's variables.
 #[derive(Default)]
 struct Known {
-    /// The variables bound to tuple expressions, with the fields.
+    /// The variables bound so far to tuple expressions, with the fields; without [`local_tuples`].
     tuples: NameMap<Vec<Expr>>,
     /// The scalar variables. Each also is the symbolic dim of the same name, and is passed for it.
     scalars: NameMap<StructInfo>,
@@ -188,7 +188,7 @@ fn legalize(
         Legalized::Operand(param) => Ok(schema.operand(call, param).cloned()),
         Legalized::Kernel(hint) => match rx_ops::compute::lower(&info, &value.ty) {
             Ok(made) => kernel::call(&info, made, hint, &value.ty, &known.scalars, kernels, emitter).map(Some),
-            // The types are too weak, or the call has an error that is reported at run time.
+            // The types or values are not known well enough, or the call has an error that is reported at run time.
             Err(_) => Ok(None),
         },
     }

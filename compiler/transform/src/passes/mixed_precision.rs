@@ -315,7 +315,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Casts a value to the dtypes in a type.
+    /// Casts the `float16` and `float32` tensors of a value to those of these dtypes in a type.
     fn cast_to(&mut self, value: Expr, ty: &StructInfo, open: &mut Open) -> Result<Expr, PassError> {
         self.cast(value, &needed_for(ty), open)
     }

@@ -69,7 +69,7 @@ fn binding(binding: &mut VarBinding, reshaped: &mut NameMap<Expr>) -> Result<(),
             true => source.clone(),
             false => make::call("reshape", vec![("x", Argument::Operand(source.clone())), ("shape", shape)])?,
         };
-        // If the type inferred for the merged reshape is weaker, the original reshape stays.
+        // If the new value has a weaker type, the original reshape stays.
         if ty.says_more_than(&made.ty) {
             return Ok(());
         }

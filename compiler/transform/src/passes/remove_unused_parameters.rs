@@ -97,8 +97,8 @@ struct Reduced {
 }
 
 impl Reduced {
-    /// Computes the new signature of a function. Returns `None` if it uses all its parameters, or if text in its body
-    /// may use any of them.
+    /// Computes the new signature of a function. Returns `None` if it uses all its parameters, or if
+    /// [`walk::names_in_text`] returns true for it.
     fn of(function: &RelaxFunction) -> Option<Reduced> {
         if walk::names_in_text(function) {
             return None;
@@ -131,7 +131,7 @@ impl Reduced {
         function.ret.each_symbol(&mut |symbol| named.push(symbol));
         let mut dims: Vec<Name> =
             named.into_iter().filter(|symbol| before.contains(symbol) && reported.insert(*symbol)).collect();
-        // As in TVM, the dims are in reverse order of their first use.
+        // As in TVM, the order of the dims is reversed.
         dims.reverse();
         let mut fresh = FreshNames::of(function);
         let param =

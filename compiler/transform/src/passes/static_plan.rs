@@ -103,7 +103,7 @@ fn storage_of(storage: &Storage, first: &Allocation<'_>, emitter: &mut Emitter<'
     Ok(emitter.bind(own, call))
 }
 
-/// A call of `builtin.alloc_tensor` with a known shape and dtype.
+/// A call of `builtin.alloc_tensor` with a known shape, dtype and scope.
 struct Allocation<'a> {
     dims: &'a [Dim],
     dtype: DType,

@@ -1,5 +1,5 @@
 //! Tests against the conformance cases, for example that a printed module has no errors and parses back to the same
-//! module, and that passes nearly always give the same modules as TVM's.
+//! module, and that passes usually give the same modules as TVM's.
 
 use rx_db::{FileKind, Workspace};
 use rx_transform::Module;

@@ -3,7 +3,7 @@
 
 use crate::common::{apply, read};
 
-/// Runs passes on a module with this function, and returns the printed output.
+/// Runs passes on a module with the functions in `function`, and returns the printed output, which must have no errors.
 fn printed(passes: &str, function: &str) -> String {
     let lines: String = function.lines().map(|line| format!("    {line}\n")).collect();
     let made = apply(passes, read(&format!("n = TypeVar(\"n\")\n@I.ir_module\nclass Module:\n{lines}")));

@@ -17,7 +17,7 @@ fn main(params: &str, ret: &str, body: &str) -> String {
 
 fn legalized(text: &str) -> Module {
     let made = apply("LegalizeOps", read(text)).expect("a module");
-    // The output has no errors.
+    // Check that the printed output can be parsed without errors.
     read(&rx_transform::print(&made));
     made
 }
@@ -28,7 +28,7 @@ fn printed(text: &str) -> String {
     printed.split_once("class Module:\n").map(|(_, body)| body.to_owned()).unwrap_or(printed)
 }
 
-/// Returns the statements of `main` in the output.
+/// Returns the statements of `main`, the last function of the output, without `cls = Module`.
 fn statements(text: &str) -> Vec<String> {
     let printed = printed(text);
     let main = printed.split("def main(").nth(1).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tests of `LiftTransformParams`: values stay the same, and every caller passes prepared weights.
+//! Tests of `LiftTransformParams`, for example that values stay the same and that every caller passes prepared weights.
 
 use crate::common::{apply, read};
 use rx_base::name::name;

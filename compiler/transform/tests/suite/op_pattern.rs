@@ -1,5 +1,4 @@
-//! Tests of the operator pattern of prim_funcs, compared with TVM 0.27. `tests/scripts/tvm_op_patterns.py` compares
-//! many more.
+//! Tests of the operator pattern of prim_funcs. `tests/scripts/tvm_op_patterns.py` compares many more with TVM.
 
 use crate::common::{apply, read};
 use rx_loops::op_pattern::{is_spatial, op_pattern};

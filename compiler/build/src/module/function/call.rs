@@ -24,7 +24,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Emits `R.call_tir` for a kernel with new outputs.
+    /// Emits `R.call_tir` for a kernel whose outputs have no planned memory.
     fn call_tir(&mut self, function: Name, arguments: Vec<Expr>, outputs: &[Output]) {
         let types: Vec<StructInfo> = outputs.iter().map(type_of).collect();
         let function = Expr::new(ExprKind::Global(function), StructInfo::callable());
@@ -99,7 +99,7 @@ impl Writer<'_> {
         let params = rx_ops::find(function).map_or(&[][..], |schema| schema.params);
         let mut given = Vec::with_capacity(arguments.len());
         for (param, register) in params.iter().zip(arguments) {
-            // A null value was passed for an omitted argument, so the parameter is omitted here.
+            // Null arguments are omitted: lowering passes null for an omitted argument, among others.
             let Some(value) = self.value(*register).cloned() else { continue };
             given.push(match (param.kind, value.kind) {
                 (ParamKind::Variadic, ExprKind::Tuple(fields)) => (param.name, Argument::Operands(fields)),
@@ -182,7 +182,7 @@ fn bytes(size: &StorageSize) -> Dim {
     size.shape.iter().fold(element, |bytes, dim| &bytes * dim)
 }
 
-/// Converts a literal to an attribute.
+/// Converts a scalar, string, shape or tuple of these to an attribute. Anything else becomes `None`.
 fn attribute(value: &ExprKind) -> Attr {
     match value {
         ExprKind::Prim(PrimValue::Int(dim)) => Attr::Int(dim.clone()),

@@ -110,7 +110,7 @@ impl AttentionKernel {
     }
 }
 
-/// Returns the number of split-KV slices of `slice` keys each.
+/// Returns the number of split-KV slices of at most `slice` keys each.
 pub(super) fn slices(problem: &Problem, slice: i64) -> Expr {
     (problem.key_count() + Expr::int(slice - 1)).floor_div(Expr::int(slice))
 }
@@ -173,7 +173,8 @@ impl KernelBody for AttentionKernel {
 
 /// The CUDA text that differs between units (tensor cores or single threads), as templates.
 pub(super) struct UnitText {
-    /// Declares the unit's registers and shared memory, and the thread's position in the unit.
+    /// Declares the thread's position in the block, the registers of the sums and, for single threads, the array of the
+    /// weights in shared memory.
     pub(super) declare: &'static str,
     /// Multiplies the block's queries by the tile of keys; declares the products, `$scores`.
     pub(super) multiply: &'static str,
@@ -202,7 +203,7 @@ pub(super) struct UnitText {
 }
 
 impl AttentionKernel {
-    /// Sets the constants of the templates.
+    /// Sets constants of the templates, and requires helpers that they use.
     fn constants(&self, words: &mut Template<'_, '_>) -> Result<(), String> {
         let Problem { depth, width, .. } = &*self.problem;
         let tiling = &self.tiling;

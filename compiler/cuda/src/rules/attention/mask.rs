@@ -68,7 +68,7 @@ impl Bounds {
                 if let Some((inner, holds)) = truth(*op, left, right) {
                     return self.add_bounds(inner, holds == seen, key);
                 }
-                // A bound is a difference, which would wrap below 0 in an unsigned dtype.
+                // The operands may be differences, which wrap below 0 in an unsigned dtype.
                 if left.dtype().code != TypeCode::Int {
                     return false;
                 }
@@ -84,7 +84,7 @@ impl Bounds {
             substitute(expr, &|var| (var == key).then(|| Expr::Int { value: 0, dtype: key_dtype(expr, key) }))
                 .cast(DType::INT64)
         };
-        // `left - right` is `rest + key` or `rest - key`.
+        // `left - right` must be `rest + key` or `rest - key`.
         let (less, more) = match of_left - of_right {
             1 => (wide(right) - wide(left), true),
             -1 => (wide(left) - wide(right), false),

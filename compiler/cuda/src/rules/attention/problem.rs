@@ -40,7 +40,7 @@ pub(super) struct Problem {
     pub(super) statements: Vec<Stmt>,
     /// The position in [`Problem::statements`] after the weighted sum, where the epilogue begins.
     pub(super) behind: usize,
-    /// The intermediate buffers, which get no global memory: their values stay in registers and shared memory.
+    /// The intermediate buffers before the weighted sum, which get no global memory.
     pub(super) kept: Vec<BufferId>,
     /// The loops of which a block has one value each: batches, and heads or groups of heads.
     pub(super) batch: Vec<IterSplit>,

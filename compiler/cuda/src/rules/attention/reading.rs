@@ -23,7 +23,7 @@ use rx_tir::expr::BinaryOp;
 use rx_tir::rewrite::{map_expr, map_stmt, substitute};
 use rx_tir::{BufferId, Expr, PrimFunc, Stmt, VarId};
 
-/// The maximum size of a value's expression, in nodes.
+/// The maximum size of a recorded value or of the value of a `let`, in nodes.
 const MAX_PARTS: usize = 2000;
 
 /// A loop over which values are expressed: of the first statement, or a separate loop of a later one ([`Bound::own`]).

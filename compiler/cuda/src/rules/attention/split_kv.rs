@@ -25,7 +25,7 @@ use std::rc::Rc;
 pub(super) struct SplitKvCombine {
     /// The matched attention.
     pub(super) problem: Rc<Problem>,
-    /// The number of keys per slice.
+    /// The maximum number of keys per slice.
     pub(super) slice: i64,
 }
 

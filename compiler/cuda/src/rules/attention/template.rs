@@ -1,5 +1,5 @@
-//! Templates of CUDA C: text with placeholders, which [`Template`] substitutes. The modules of the rule that print use
-//! it.
+//! Templates of CUDA C: text in which [`Template`] replaces placeholders. The code that prints the attention kernels
+//! uses them.
 
 use crate::printer::Kernel;
 use rustc_hash::FxHashMap;

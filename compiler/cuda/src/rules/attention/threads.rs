@@ -6,7 +6,7 @@
 
 use super::kernel::UnitText;
 
-/// The CUDA text of a block without tensor cores.
+/// The part of the CUDA text that is specific to blocks without tensor cores.
 pub(super) const TEXT: UnitText = UnitText {
     declare: "
         float* $tile_p = $tile_v + $KEYS * $STRIDE_V;

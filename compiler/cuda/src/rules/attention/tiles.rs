@@ -18,7 +18,7 @@ pub(super) struct Tiling {
     pub(super) unit: Unit,
     /// The number of keys per tile.
     pub(super) keys: i64,
-    /// The number of keys per block with split-KV; `None` if each block has all keys.
+    /// The maximum number of keys per split-KV slice; `None` without split-KV.
     pub(super) slice: Option<i64>,
 }
 

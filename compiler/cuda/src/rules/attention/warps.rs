@@ -9,7 +9,7 @@
 
 use super::kernel::UnitText;
 
-/// The CUDA text of a block on tensor cores.
+/// The part of the CUDA text that is specific to blocks on tensor cores.
 pub(super) const TEXT: UnitText = UnitText {
     declare: "
         const int $warp = threadIdx.x / 32, $lane = threadIdx.x % 32;

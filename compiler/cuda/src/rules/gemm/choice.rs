@@ -20,7 +20,7 @@ use crate::rules::{Declined, Target, groups_of};
 /// The assumed extent of M, N or K if it is not a constant.
 pub(super) const UNKNOWN: i64 = 512;
 
-/// The fewest K values per split-K slice on average (the last slice may be shorter); shorter slices do not pay.
+/// The fewest K values per split-K slice on average; shorter slices do not pay. The last slices may be shorter or empty.
 const LEAST_SLICE: i64 = 256;
 
 /// The largest number of split-K slices.
@@ -110,8 +110,8 @@ impl Sizes {
     }
 }
 
-/// Returns the multiply-adds per microsecond of a multiprocessor of an H100: for tensor cores by the dtype of the
-/// factors, otherwise by `bits`, the width of the result's dtype.
+/// Returns the assumed peak of a multiprocessor of an H100, in multiply-adds per microsecond: for tensor cores by the
+/// dtype of the factors, otherwise by `bits`, the width of the result's dtype.
 fn peak(tiling: &Tiling, bits: u8) -> f64 {
     match tiling.unit {
         Unit::Warps { kind: Fragment::F16 | Fragment::Bf16, .. } => 3.0e6,

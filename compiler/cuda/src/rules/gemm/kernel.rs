@@ -359,7 +359,7 @@ pub(crate) fn partial_type(tiling: &Tiling, dtype: DType) -> Result<(&'static st
     }
 }
 
-/// Emits the addition of the initial value, if it is not 0, to a finished sum, then the epilogue.
+/// Emits the addition of the initial value to a finished sum, unless it is the constant 0, then the epilogue.
 pub(crate) fn finish_element(
     kernel: &mut Kernel<'_>,
     problem: &Problem,

@@ -33,8 +33,8 @@ pub(crate) struct GemmNames {
     pub(crate) sum_index: String,
     /// The end of the K axis, or of the block's split-K slice.
     pub(crate) sum_end: String,
-    /// Whether the loads of tiles need no bounds check along K: K is a multiple of the tile and not split. Only
-    /// [`super::operand`] uses it.
+    /// Whether the loads of [`super::operand`] need no bounds check along K, because K is known to be a multiple of the
+    /// tile and is not split. Other loads do not use it.
     pub(crate) sum_is_whole: bool,
     /// The name of each loop's value.
     loops: FxHashMap<VarId, String>,

@@ -17,7 +17,7 @@ use rx_base::DType;
 use rx_tir::rewrite::map_expr;
 use rx_tir::{BinaryOp, Expr, PrimFunc, VarId};
 
-/// The int32 copies of loop variables, for loops with constant extents.
+/// The int32 copies of loop variables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NarrowIndices {
     /// By loop variable: the extent, and the int32 copy.
@@ -51,7 +51,7 @@ impl NarrowIndices {
         self.of.get(&var).map(|(_, narrow)| *narrow)
     }
 
-    /// Rewrites to 32 bits each index of a load whose values fit, and each comparison whose operands both fit.
+    /// Rewrites to 32 bits each load index that fits, and each comparison whose operands both fit.
     pub(crate) fn narrowed(&self, expr: &Expr) -> Expr {
         map_expr(expr, &mut |part| match part {
             Expr::Load { buffer, dtype, indices } => {

@@ -37,8 +37,8 @@ pub(crate) enum Load {
     /// `cp.async`, which bypasses registers. Requires 16 aligned bytes that are contiguous in global memory and need no
     /// conversion.
     CpAsync,
-    /// One vector load to registers. The iteration stores them to shared memory after it has multiplied an earlier tile
-    /// ([`super::kernel`]).
+    /// One vector load to registers. The iteration stores them to shared memory after the code that multiplies an
+    /// earlier tile ([`super::kernel`]).
     Vectorized,
     /// As [`Load::Vectorized`], but the elements are computed or loaded one by one.
     Elementwise,
@@ -64,7 +64,7 @@ pub(crate) struct Operand<'p> {
     /// The C type of an element in shared memory.
     pub(crate) element: &'static str,
     tiling: Tiling,
-    /// The dtype of the value in the tile; its storage helper must be emitted.
+    /// The dtype of [`Factor::in_tile`]. Its storage helper, if it has one, must be emitted.
     storage: DType,
 }
 
@@ -98,7 +98,8 @@ impl<'p> Operand<'p> {
                 if plain && factor.element.as_ref().is_some_and(|one| one.is_in_chunks(axis, 16 / bytes)) {
                     (way, chunk) = (Load::Vectorized, 16 / bytes);
                 } else if factor.element.is_none() || by_rows {
-                    // Elements that are computed, or contiguous along rows: consecutive threads load consecutive rows.
+                    // Values that are no affine element, or contiguous along rows: consecutive threads load
+                    // consecutive rows.
                     (along, rows_first) = (Major::Mn, true);
                 }
                 ctype
@@ -382,8 +383,9 @@ impl<'p> Operand<'p> {
         }
     }
 
-    /// Returns the factor's separable address (row part + K part, [`SeparableAddress`]) if the loads use it, and `None`
-    /// if each chunk's or element's address is computed from the loops' values.
+    /// Returns the factor's separable address (row part + K part, [`SeparableAddress`]). Returns `None` if the factor
+    /// has none or if the loads cannot use it. The address of each chunk or element is then computed from the values of
+    /// the loops.
     fn separable(&self) -> Option<&'p SeparableAddress> {
         let factor = self.factor;
         let separable = factor.separable.as_ref()?;

@@ -125,7 +125,7 @@ impl SeparableAddress {
             if let Some(at) = opposite {
                 let (others, other) = both.remove(at);
                 end = Some(splitter.expr(&(&dim + &other))?);
-                // The range is written in terms of the end whose first row term has a positive coefficient.
+                // If the first row term of `dim` has a negative coefficient, the range is written in terms of `other`.
                 if parts.row.terms().first().is_some_and(|(_, coefficient)| *coefficient < 0) {
                     parts = others;
                 }

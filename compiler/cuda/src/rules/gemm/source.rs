@@ -38,7 +38,7 @@ pub(super) struct Source {
     pub(super) front: Front,
     /// The number of phases; 1 if every output sums all terms.
     pub(super) phases: i64,
-    /// The number of elements that are written, if the sum's loops are reduction axes of a block.
+    /// The number of elements that are written: the product of the extents of the loops that the result's indices use.
     pub(super) elements: Dim,
 }
 

@@ -38,7 +38,7 @@ struct Part {
 }
 
 impl Part {
-    /// Returns the row or column of the tile that is the thread's number `which`.
+    /// Returns the index in the tile of the thread's row or column number `which`.
     fn at(&self, which: &str) -> String {
         let Part { width, apart, thread, .. } = self;
         match self.own == self.width {

@@ -15,7 +15,7 @@ pub(crate) struct Tiling {
     pub(crate) n: i64,
     /// K values in a tile of a factor.
     pub(crate) k: i64,
-    /// Stages of the ring: how many K tiles are in shared memory at once.
+    /// Stages of the ring: the number of K tiles of each factor that shared memory has space for.
     pub(crate) stages: i64,
     pub(crate) unit: Unit,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Tiling {
 /// The unit that multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Scalar fused multiply-adds: each thread computes `m` x `n` elements in registers.
+    /// Scalar multiply-adds: each thread computes `m` x `n` elements in registers.
     Threads { m: i64, n: i64 },
     /// Tensor cores: `m` x `n` warps cover the rows and columns of the tile.
     Warps { m: i64, n: i64, kind: Fragment, mma: Mma },
@@ -110,7 +110,7 @@ impl Tiling {
     pub(super) fn table(problem: &Problem, target: &Target) -> Vec<Tiling> {
         if let Some(kind) = Fragment::of(problem, target) {
             let warps = |m, n, warps_m, warps_n| {
-                // A K tile of 64 bytes is two `mma` steps of 32 bytes, that is, four 16-byte chunks per line.
+                // A K tile of 64 bytes is two `mma` steps of 32 bytes.
                 let unit = Unit::Warps { m: warps_m, n: warps_n, kind, mma: Mma::Warp };
                 Tiling { m, n, k: 64 / kind.bytes(), stages: 3, unit }
             };

@@ -139,7 +139,7 @@ fn round(kernel: &mut Kernel<'_>, of_rows: i64, of_columns: i64) {
     }
 }
 
-/// Emits the epilogue or the store of each element that a lane holds.
+/// Emits the epilogue of each element that a lane holds; with split-K, the store of its partial sum instead.
 pub(super) fn elements(kernel: &mut Kernel<'_>, elements: &Elements<'_>, tiling: Tiling) -> Result<(), String> {
     let share = share(tiling)?;
     kernel.unrolled("i", share.rows / ROWS * 2);

@@ -13,7 +13,7 @@ use crate::source::LaunchShape;
 use rx_tir::Expr;
 use std::rc::Rc;
 
-/// The threads that compute a row.
+/// The threads that compute a row, or one part of a split row.
 #[derive(Clone, Debug)]
 pub(in crate::rules) enum Layout {
     /// `lanes` neighbouring lanes of a warp, a power of two. A block has several rows.
@@ -26,7 +26,7 @@ pub(in crate::rules) enum Layout {
     Across { parts: i64, wide: i64 },
 }
 
-/// The variable names that [`Layout`] and [`Printer`] use in a kernel.
+/// The fixed variable names that [`Layout`] and, except for scans, [`Printer`] use in a kernel.
 pub(in crate::rules) const WORDS: &[&str] = &["lane", "part", "at", "is_row", "row", "chunk", "v", "by"];
 
 /// The number of threads along x in [`Layout::Across`].
@@ -139,7 +139,7 @@ impl Layout {
     }
 }
 
-/// The kernel of all stages of rows.
+/// A kernel that computes all stages of the rows.
 pub(super) struct RowsKernel {
     /// The stages.
     stages: Rc<Stages>,

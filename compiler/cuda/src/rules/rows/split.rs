@@ -155,11 +155,11 @@ enum Step {
 struct SplitKernel {
     /// All stages.
     stages: Rc<Stages>,
-    /// The positions of the loop's stages among all stages.
+    /// The stages of the loop that reduces the row, as positions in `stages`.
     first: Vec<usize>,
     /// The threads of a part of a row, in a kernel of [`Step::Parts`].
     layout: Layout,
-    /// How the elements of a part are divided among the threads.
+    /// How the elements of a part are divided among the threads, in a kernel of [`Step::Parts`].
     lanes: Lanes,
     /// The number of parts of a row.
     parts: Expr,

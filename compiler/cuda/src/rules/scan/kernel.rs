@@ -65,9 +65,9 @@ pub(super) struct ScanKernel {
     pub(super) stages: Rc<Stages>,
     /// The scan's number among the stages.
     pub(super) scan: usize,
-    /// The threads of a row.
+    /// The threads of a row, or of a part of it.
     pub(super) layout: Layout,
-    /// The distribution of a row's elements over these threads.
+    /// How the elements of a row, or of a part of it, are divided among these threads.
     pub(super) scanners: Scanners,
     /// The condition for launching it; where it is false, another kernel scans the rows. `None`: it is always launched.
     pub(super) condition: Option<Expr>,

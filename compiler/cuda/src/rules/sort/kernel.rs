@@ -12,10 +12,11 @@ use rx_tir::{Expr, Stmt, VarId};
 /// Maximum number of runs that one merge combines into one run.
 pub(super) const AT_ONCE: i64 = 8;
 
-/// Bytes of shared memory for the elements that a block sorts.
+/// Limit of the shared memory for the elements that a block sorts, in bytes.
 const SHARED_BYTES: i64 = 32 << 10;
 
-/// Number of elements that a block sorts at once if rows are short.
+/// Number of elements, with padding, of the rows that a block sorts at once if they are short and of constant length:
+/// several rows, or one. A row with more elements is not sorted together with others.
 const USUAL: i64 = 1024;
 
 /// Limit of the threads of a block that sorts.
@@ -34,7 +35,7 @@ pub(super) struct Problem {
     pub(super) rows: Vec<(VarId, Expr)>,
     /// The stores of an element, in which a load from the buffer of ranks is the element's rank.
     pub(super) stores: Stmt,
-    /// The number of first elements that are stored, an `int64`; `None`: all.
+    /// Only ranks below this `int64` are stored; `None`: all.
     pub(super) taken: Option<Expr>,
     /// The ranking statement and the statement with the stores.
     pub(super) statements: Vec<Stmt>,

@@ -182,9 +182,10 @@ impl Placer<'_> {
         conflicts_with
     }
 
-    /// Places barriers in a loop body, including those for loop-carried dependences. The body is walked with the effects
-    /// before the loop and those at the end of an iteration, which the barriers of the walk decide; so it is walked until
-    /// no effect at the end is new.
+    /// Places barriers in a loop body, including those for loop-carried dependences. An access in the body may conflict
+    /// with an access before the loop, or with one in the previous iteration that no barrier follows. Which accesses no
+    /// barrier follows depends on the barriers that are placed. So the barriers are placed again, with the accesses at
+    /// the end of an iteration added to those before the loop, until nothing new is added.
     fn loop_body(&self, body: Node, before: &mut Effects) -> Result<Node, Declined> {
         let count = |effects: &Effects| effects.read.len() + effects.written.len();
         let mut start = before.clone();

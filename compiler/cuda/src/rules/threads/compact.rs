@@ -478,8 +478,8 @@ impl Moving {
     }
 }
 
-/// Marks serial and vectorized loops of at most [`UNROLLED`] iterations, a constant number, that index private buffers
-/// as unrolled, in the leaves of a tree.
+/// Marks as unrolled, in the leaves of a tree, the serial and vectorized loops whose variable indexes a private buffer
+/// and whose number of iterations is a constant of at most [`UNROLLED`].
 fn unroll(node: &mut Node, local: &[BufferId]) {
     if let Node::Leaf(stmt) = node {
         *stmt = unrolled(stmt, local);
@@ -487,7 +487,7 @@ fn unroll(node: &mut Node, local: &[BufferId]) {
     node.children_mut().into_iter().for_each(|child| unroll(child, local));
 }
 
-/// As [`unroll`], for the loops of a statement.
+/// Marks the loops in a leaf's statement as unrolled, under the conditions of [`unroll`].
 fn unrolled(stmt: &Stmt, local: &[BufferId]) -> Stmt {
     let inner = rx_tir::rewrite::map_children(stmt, &mut |child| unrolled(child, local));
     match inner {
@@ -515,7 +515,7 @@ pub(super) fn node_chooses(node: &Node, var: VarId, local: &[BufferId]) -> bool 
     }
 }
 
-/// As [`node_chooses`], for a statement.
+/// Whether the loop's variable occurs in an index of an access of the statement to one of these buffers.
 fn chooses(stmt: &Stmt, var: VarId, local: &[BufferId]) -> bool {
     let chosen =
         |buffer: BufferId, indices: &[Expr]| local.contains(&buffer) && indices.iter().any(|index| index.uses(var));

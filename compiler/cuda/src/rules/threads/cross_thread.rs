@@ -216,7 +216,7 @@ impl ThreadsKernel {
         }
         self.combine(kernel, values)?;
         kernel.close();
-        // A later reduction, or the next iteration, may overwrite the shared memory.
+        // The next iteration of a loop around the reduction may overwrite the shared memory.
         kernel.line("__syncthreads();");
         Ok(())
     }

@@ -59,8 +59,8 @@ type Counters = [VarId; 2];
 #[derive(Clone, Debug)]
 /// The instructions of a fragment operation.
 enum Step {
-    /// Sets each element to a value. Of fragments, the value reads only accumulators, at the element's row and column;
-    /// if `to` is a factor, it reads none.
+    /// Sets each element of `to` to a value. The value reads no fragments, or, if `to` is an accumulator, only
+    /// accumulators, each at the row and column of the element that is set.
     Set { to: Part, counters: Counters, value: Expr, reads: Vec<Part> },
     /// Loads 16-bit elements from shared memory with `ldmatrix`. `by_columns`: the columns of the matrix are
     /// contiguous, not its rows.
@@ -236,7 +236,7 @@ impl Reading<'_> {
                         value: value.clone(),
                         reads,
                     })),
-                    // A lane holds other elements of a factor than of an accumulator.
+                    // Of most factors, a lane holds other elements than of an accumulator.
                     true if to.place == Fragment::Accumulator => {
                         Some(Step::Set { to, counters, value: value.clone(), reads })
                     }

@@ -27,8 +27,8 @@ use rx_tir::{BinaryOp, Expr, VarId};
 /// The variable names that the kernel uses.
 const OWN_NAMES: &[&str] = &["i", "j", "v", "at", "thread"];
 
-/// The maximum number of accumulator updates per window and thread for which the loops over taps are unrolled. The loop
-/// over the block's tap always is.
+/// The loops over taps are unrolled if a thread makes at most this many accumulator updates in them. The loop over the
+/// block's tap is always unrolled.
 const MOST_UNROLLED: i64 = 256;
 
 /// The kernel of a sliding-window reduction. Its threads are independent.

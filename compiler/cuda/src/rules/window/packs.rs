@@ -46,9 +46,9 @@ pub(super) struct Packing {
 /// A factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// The factor that slides.
+    /// The factor that slides, or the whole value if there is no weight.
     Data,
-    /// The factor that does not.
+    /// The factor that does not slide.
     Weight,
 }
 

@@ -82,8 +82,9 @@ pub(super) struct Problem {
     pub(super) axes: Vec<Axis>,
     /// The axis along which a thread has several outputs with overlapping windows, if there is one.
     pub(super) block: Option<Block>,
-    /// The position of an axis, not the last one, of several output channels that read the same windows, if there is
-    /// one. A thread has all of its channels.
+    /// The position in `axes` of an axis of output channels. Each thread computes all channels of this axis, because
+    /// they read the same windows. The axis has more than one channel, and is not the last one. `None` if there is no
+    /// such axis.
     pub(super) channels: Option<usize>,
     /// The loops over the window and their extents, without the block's tap.
     pub(super) taps: Vec<(VarId, i64)>,
@@ -96,7 +97,7 @@ pub(super) struct Problem {
     /// The value of the window's element, as a function of the axes, taps and sums. With a block, the placeholders
     /// [`Shared::first`] and [`Shared::position`] replace the block's axis and tap.
     pub(super) data: Expr,
-    /// The factor that does not slide, if there is one: a convolution's weight.
+    /// The factor that does not slide: a convolution's weight. `None`: `data` is the whole value.
     pub(super) weight: Option<Expr>,
     /// The vector loads of data and weight.
     pub(super) packing: Packing,
@@ -319,7 +320,7 @@ fn thread_order(found: &SlidingWindow) -> Vec<Loop> {
     others.into_iter().chain(last).collect()
 }
 
-/// Returns the number of reduction iterations per result, or `None` if it is symbolic.
+/// Returns the number of reduction iterations per result, or `None` if it is symbolic or overflows.
 fn iterations(found: &SlidingWindow) -> Option<i64> {
     found.taps.iter().chain(&found.sums).try_fold(1i64, |count, one| count.checked_mul(one.extent.as_int()?))
 }

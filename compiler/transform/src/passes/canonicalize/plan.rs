@@ -68,15 +68,15 @@ struct Facts {
     types: NameMap<StructInfo>,
     /// Variables bound more than once, as in the branches of an `if`.
     rebound: NameSet,
-    /// Variables used outside the dataflow block that binds them.
+    /// Variables used outside the dataflow block that binds them; others that no dataflow block binds may be included.
     outside: NameSet,
-    /// Variables bound to variables, as pairs `(alias, target)`, in order.
+    /// Variables that are other names for variables, as pairs `(alias, target)`, in order.
     aliases: Vec<(Name, Name)>,
     alias_of: NameMap<Name>,
     constants: NameMap<Expr>,
     /// The fields of variables that are bound to a tuple expression.
     tuples: NameMap<Vec<Expr>>,
-    /// Variables bound to a field of another variable, with that variable and the index.
+    /// Variables bound to a field of a tuple variable, with the root of that variable ([`Facts::root`]) and the index.
     fields: NameMap<(Name, usize)>,
 }
 
@@ -90,9 +90,9 @@ impl Facts {
         self.uses(&sequence.result, None);
     }
 
-    /// Records the variables of an expression that are used outside the dataflow block that binds them. `home` is the
-    /// block of the expression; if it is no dataflow block, or `None`, as for the result of a sequence, all variables
-    /// are recorded.
+    /// Adds variables of an expression to [`Facts::outside`]. If the expression is in the dataflow block `home`, adds
+    /// those that another block, of either kind, binds. If `home` is no dataflow block, or `None` (as for the result of
+    /// a sequence), adds all of them.
     fn uses(&mut self, expr: &Expr, home: Option<Home>) {
         expr.variables().into_iter().for_each(|variable| self.is_named(variable, home));
         expr.each_symbol(&mut |symbol| self.is_named(symbol, home));

@@ -143,9 +143,9 @@ struct Signature<'a> {
     fresh: &'a mut FreshNames,
 }
 
-/// An argument of the group's call, with its parameters.
+/// An argument of the group's call, or several fields of one tuple, with the parameters for them.
 enum Slot {
-    /// A value, passed for the parameter of this name.
+    /// One argument, passed for one parameter: the parameter's name and the argument.
     Whole(Name, Expr),
     /// Fields of a tuple variable, each passed for a separate parameter: name, type and field index.
     Fields(Expr, Vec<(Name, StructInfo, usize)>),

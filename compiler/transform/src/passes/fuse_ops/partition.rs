@@ -19,9 +19,10 @@ use rx_loops::op_pattern::OpPattern;
 pub(super) struct Node {
     /// The pattern of its value.
     pub(super) pattern: OpPattern,
-    /// Whether the variable is used after the block.
+    /// Whether the variable is an output of the block.
     pub(super) is_output: bool,
-    /// The later bindings that use the variable, once for each use, with their patterns.
+    /// The later bindings that use the variable, once for each use, with their patterns. As in TVM, an `R.match_cast`
+    /// is not recorded as a user.
     pub(super) users: Vec<(usize, OpPattern)>,
 }
 

@@ -99,7 +99,7 @@ impl Kernels {
     }
 }
 
-/// Returns the attributes of a created prim_func: its buffers do not alias.
+/// Returns the attributes of a created prim_func without a target: its buffers do not alias.
 fn attributes() -> Vec<(Arc<str>, Attr)> {
     vec![(Arc::from("tirx.noalias"), Attr::Bool(true))]
 }

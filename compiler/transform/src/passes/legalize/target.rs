@@ -14,7 +14,8 @@ pub(super) struct Target {
     pub(super) attribute: Attr,
 }
 
-/// Returns the targets of a module's devices, in the order of `I.module_global_infos({"vdevice": [I.vdevice(…), …]})`.
+/// Returns the targets of a module's devices, in the order of `I.module_global_infos({"vdevice": [I.vdevice(…), …]})`,
+/// without those that [`target`] cannot parse.
 pub(super) fn of_module(module: &Module) -> Vec<Target> {
     let texts = module.items.iter().filter_map(|item| match item {
         Item::Text { text, .. } if text.contains("module_global_infos") => Some(&**text),

@@ -38,9 +38,9 @@ struct Member<'f> {
     function: &'f RelaxFunction,
     inputs: usize,
     found: Weights<'f>,
-    /// The group's names of the member's variables.
+    /// The group's names of the member's weights and lifted variables.
     called: NameMap<Name>,
-    /// The group's names of the member's symbolic dims.
+    /// The group's names of the symbolic dims of the member's weights.
     symbols: NameMap<Name>,
 }
 

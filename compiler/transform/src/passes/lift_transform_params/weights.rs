@@ -14,7 +14,7 @@ pub(super) struct Weights<'f> {
     /// The weights, and the lifted variables that are computed from them. A lifted value that depends on no weight also
     /// stays in the function, which computes it itself.
     pub(super) of_weights: NameSet,
-    /// The variables that the remaining bindings and the result use.
+    /// The variables that the result and the bindings that are not lifted use.
     pub(super) needed: NameSet,
     /// The symbolic dims that the remaining bindings, the result, the return type, and the lifted values that depend on
     /// no weight use.
@@ -103,7 +103,9 @@ impl<'f> Weights<'f> {
     }
 }
 
-/// The variables and symbolic dims that are available without the function's inputs.
+/// The variables and symbolic dims that do not depend on the function's inputs: the weights, the symbolic dims that the
+/// weights' types determine (if bindings that use these can be lifted), and the lifted variables, which are computed
+/// from weights and constants.
 #[derive(Default)]
 struct Known {
     variables: NameSet,

@@ -10,7 +10,7 @@ use rx_ops::tvm::{Precision, precision};
 /// The float width that the uses of a value need.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Need {
-    /// No need: no use is known, or a cast leaves the dtype as it is.
+    /// No need: no use of the variable is known; a cast for this need leaves the dtype as it is.
     Unknown,
     /// 16 bits. A variable has this need if only operators that always take 16-bit floats, such as matmuls, use it.
     Narrow,

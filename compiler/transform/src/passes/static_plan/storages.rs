@@ -13,7 +13,7 @@ use rx_ir::{Block, BoundValue, Callee, Expr, ExprKind, Pool, RelaxFunction, Sequ
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A block of memory for one tensor, or for several tensors, one after the other.
+/// A block of memory for one tensor, or for several tensors that use it at different times.
 pub(super) struct Storage {
     /// The size in bytes.
     pub(super) bytes: Dim,
@@ -142,9 +142,9 @@ const ALIASES: &[(&str, &str)] = &[("reshape", "x"), ("memory.view", "data"), ("
 struct Tensor {
     /// The block that allocates it.
     block: usize,
-    /// The number of times that it is passed to a call.
+    /// The number of times that it is passed to a call ([`Deed::Passes`]).
     passed: usize,
-    /// Whether it gets a storage.
+    /// Whether the plan gives it a storage.
     planned: bool,
 }
 

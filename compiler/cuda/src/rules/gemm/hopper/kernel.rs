@@ -8,10 +8,12 @@
 //!         TMA copies of A and B to slot                         wgmma on slot
 //!         next slot                                             wait for the previous wgmma
 //!                                                               arrive(empty[previous slot])
+//!                                                           wait for the last wgmma
+//!                                                           arrive(empty[last slot])
 //!                                                           epilogue
 //! ```
 //!
-//! In the first iteration of a tile of C no slot is released; after the last one, the last slot is.
+//! The first K tile of a tile of C has no previous slot, so its iteration releases none.
 //!
 //! Requires: both factors are dense views ([`View`]). Guarantees: the grid has at most as many blocks as fit on the
 //! device at once, and each block computes its tiles of C one after the other, so that the next tile's copies overlap
@@ -56,9 +58,9 @@ pub(crate) struct TmaProduct {
 /// The tiles of one factor.
 struct Side<'p> {
     view: &'p View,
-    /// The rows of a tile.
+    /// The extent of a tile along the free axis: M for `A`, N for `B`.
     rows: i64,
-    /// The rows of a box, which is the unit of one TMA copy.
+    /// The extent of a box along the free axis. One TMA copy loads one box.
     of_box: i64,
     /// The C type of an element.
     element: &'static str,
@@ -67,7 +69,7 @@ struct Side<'p> {
 }
 
 impl TmaProduct {
-    /// Creates the kernel and replaces the size of its shared memory: that of the tiles and barriers.
+    /// Creates the kernel, and sets the size of its shared memory to that of the tiles and barriers.
     ///
     /// # Errors
     /// The size does not fit 32 bits.

@@ -25,26 +25,26 @@ use rx_tir::Expr;
 const FAR: &str = "-(1 << 30)";
 
 impl Operand<'_> {
-    /// Whether all chunks of a thread have the same row, so that one set of registers suffices.
+    /// Whether all chunks of a thread begin at the same row, so that one set of registers suffices.
     fn has_one_row(&self) -> bool {
         let across = if self.along == Major::Mn { self.rows / self.chunk } else { self.rows };
         self.own() == 1 || self.rows_first && self.tiling.threads() % across == 0
     }
 
-    /// Whether all chunks of a thread have the same K value, so that it is decoded once per tile.
+    /// Whether all chunks of a thread begin at the same K value.
     fn has_one_sum(&self) -> bool {
         let across = if self.along == Major::K { self.tiling.k / self.chunk } else { self.tiling.k };
         self.own() == 1 || !self.rows_first && self.tiling.threads() % across == 0
     }
 
-    /// Returns the name of a value that is kept for row `i`. `number` 0 is the address, then one for each range, then
-    /// the flag that the row may be read.
+    /// Returns the text of a value that is kept for the row of the thread's chunk `i`. `number` 0 is the address, then
+    /// one for each range, then the flag that the row may be read.
     fn kept(&self, names: &GemmNames, number: usize) -> String {
         let name = &names.rows[usize::from(self.side == 'b')][number];
         if self.has_one_row() { name.clone() } else { format!("{name}[i]") }
     }
 
-    /// Returns the C type of a kept value.
+    /// Returns the C type of a kept row part.
     fn ctype(expr: &Expr) -> &'static str {
         if expr.dtype() == DType::INT32 { "int" } else { "long long" }
     }
@@ -58,7 +58,9 @@ impl Operand<'_> {
         })
     }
 
-    /// Declares and computes the values that a thread keeps of its rows for all K tiles.
+    /// Emits the values that a thread computes once for its rows and keeps for all K tiles: the row parts of the
+    /// address and of the range checks, and, if it is needed, the flag that the row may be read. Emits nothing if the
+    /// operand has no separable address.
     pub(super) fn keep_rows(&self, kernel: &mut Kernel<'_>, names: &GemmNames) -> Result<(), String> {
         let Some(separable) = self.separable() else { return Ok(()) };
         let side = self.side.to_ascii_uppercase();
