@@ -4,6 +4,7 @@
 //! anchor is stored like a definition, under a name that no program can write (`<return>`). So it moves with the
 //! text, and the result does not depend on how the function is cut into segments.
 
+use super::argument_list::removed_span;
 use super::checker::Checker;
 use super::result::{Role, Unresolved};
 use crate::entry::{Entry, FUNCTION_CONTEXT, Place, replace_fix};
@@ -302,18 +303,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the bytes to delete to remove an argument of a call or an element of a list, including one comma.
-    pub(super) fn removal(&self, cursor: Cursor<'_>, arguments: &[Argument], at: usize) -> Option<Span> {
+    /// Returns the bytes to delete to remove an argument of a call, including one comma.
+    fn removal(&self, cursor: Cursor<'_>, arguments: &[Argument], at: usize) -> Option<Span> {
         let span = |argument: &Argument| {
             let value = argument.value.tokens;
             cursor.span(TokenRange { start: argument.keyword.unwrap_or(value.start), end: value.end })
         };
         let own = span(arguments.get(at)?);
-        match (at.checked_sub(1).and_then(|before| arguments.get(before)), arguments.get(at + 1)) {
-            (Some(before), _) => Some(Span::new(span(before).end, own.end)),
-            (None, Some(next)) => Some(Span::new(own.start, span(next).start)),
-            (None, None) => Some(own),
-        }
+        let before = at.checked_sub(1).and_then(|before| arguments.get(before)).map(span);
+        Some(removed_span(self.segment.text(), before, own, arguments.get(at + 1).map(span)))
     }
 
     /// Replaces the fixes of the last diagnostic, an undefined name that is the name of a dtype, by one that puts it

@@ -93,11 +93,9 @@ impl Checker<'_> {
             (0..=params.count).rev().take(MOST_ARGUMENTS).filter(|at| params.accept(&without(args, *at, surplus)));
         let at = fitting.min_by_key(|at| Reverse(params.named(&without(args, *at, surplus)))).unwrap_or(params.count);
         let (first, last) = (args.get(at)?, args.get(at + surplus - 1)?);
-        let place = match (at.checked_sub(1).and_then(|before| args.get(before)), args.get(at + surplus)) {
-            (Some(before), _) => Span::new(before.span.end, last.span.end),
-            (None, Some(next)) => Span::new(first.span.start, next.span.start),
-            (None, None) => first.span.cover(last.span),
-        };
+        let span_of = |at: usize| args.get(at).map(|arg| arg.span);
+        let (before, after) = (at.checked_sub(1).and_then(span_of), span_of(at + surplus));
+        let place = removed_span(self.segment.text(), before, first.span.cover(last.span), after);
         let title = match (surplus, self.text_of(first)) {
             (1, _) if at == params.count => "leave out the last argument".to_owned(),
             (_, _) if at == params.count => "leave out the last arguments".to_owned(),
@@ -174,6 +172,44 @@ impl Checker<'_> {
     fn text_of(&self, arg: &IrExpr) -> Option<&str> {
         self.segment.text().get(arg.span.range())
     }
+}
+
+/// Returns the bytes to delete to remove the arguments at `own` from a list, including one comma. `before` and `after`
+/// are the arguments next to them. If the arguments begin a line, a comment after them on their last line is removed
+/// too, and comments of the other arguments stay.
+pub(super) fn removed_span(text: &str, before: Option<Span>, own: Span, after: Option<Span>) -> Span {
+    removed_beside_comment(text, before, own, after).unwrap_or_else(|| match (before, after) {
+        (Some(before), _) => Span::new(before.end, own.end),
+        (None, Some(after)) => Span::new(own.start, after.start),
+        (None, None) => own,
+    })
+}
+
+/// Returns the bytes that [`removed_span`] deletes if the arguments begin a line and there is a comment next to them:
+/// their lines, or the part up to the next argument or parenthesis on their last line.
+fn removed_beside_comment(text: &str, before: Option<Span>, own: Span, after: Option<Span>) -> Option<Span> {
+    let start = own.range().start;
+    let line_start = text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
+    let rest = text.get(own.range().end..)?;
+    let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    let has_comma = rest.get(blanks..)?.starts_with(',');
+    let end = own.range().end + if has_comma { blanks + 1 } else { 0 };
+    let line = text.get(end..)?.split_inclusive('\n').next().unwrap_or_default();
+    let has_comment = line.trim_start().starts_with('#');
+    let is_commented = |gap: Span| text.get(gap.range()).is_some_and(|gap| gap.contains('#'));
+    let is_beside_comment = has_comment
+        || before.is_some_and(|before| is_commented(Span::new(before.end, own.start)))
+        || after.is_some_and(|after| is_commented(Span::new(own.end, after.start)));
+    let begins_line = text.get(line_start..start)?.trim().is_empty();
+    if !is_beside_comment || !begins_line || (after.is_some() && !has_comma) {
+        return None;
+    }
+    let (start, end) = match after {
+        _ if has_comment || line.trim().is_empty() => (line_start, end + line.len()),
+        Some(after) => (start, after.range().start),
+        None => (start, end),
+    };
+    Some(Span::new(u32::try_from(start).ok()?, u32::try_from(end).ok()?))
 }
 
 /// Returns the orders of `count` arguments to try: first the exchanges of two, then the moves of one.
