@@ -124,7 +124,7 @@ impl Line<'_> {
         let own_header = |item: &Item| item.kind == ItemKind::ModuleHeader && item.module == self.item.module;
         let around = before.iter().filter(|item| item.kind == ItemKind::Prelude || own_header(item));
         let segments = around.flat_map(|item| item.segments.iter());
-        for segment in segments.chain(self.item.segments.get(..self.location.segment.min(2))?) {
+        for segment in segments.chain(self.item.segments.iter().take(self.location.segment.min(2))) {
             text.push_str(segment.text());
             if text.len() > MOST_READ {
                 return None;

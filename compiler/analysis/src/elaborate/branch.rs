@@ -292,6 +292,8 @@ impl<'a> Elaborator<'a> {
         self.check.push_scope(Some(std::sync::Arc::new(context.clone())));
         self.check.nesting += 1;
         let saved_state = self.enter_function();
+        let open_outside = self.check.open_outside.len();
+        self.check.open_outside.extend(saved_state.dataflow.map(|(_, ordinal)| ordinal));
         let saved_return = self.check.returned.take();
         let outer = self.check.begin_body();
         let saved_bounds = self.check.bounds.clone();
@@ -323,7 +325,9 @@ impl<'a> Elaborator<'a> {
         let (body, attributes) = self.check.end_function_body(outer);
         self.check.returned = saved_return;
         let bounds = std::mem::replace(&mut self.check.bounds, saved_bounds);
-        self.check.state = saved_state;
+        self.check.open_outside.truncate(open_outside);
+        let dataflow_count = std::mem::replace(&mut self.check.state, saved_state).dataflow_count;
+        self.check.state.dataflow_count = dataflow_count;
         self.check.nesting -= 1;
         self.check.pop_scope();
         let dataflow = self.check.state.dataflow.map(|(_, ordinal)| ordinal);

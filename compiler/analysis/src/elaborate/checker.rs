@@ -25,6 +25,8 @@ pub(super) struct Checker<'a> {
     pub(super) segment: &'a Segment,
     pub(super) file: &'a FileContext,
     pub(super) state: BlockState,
+    /// The ordinals of the dataflow blocks that are open around the nested functions that contain the statement.
+    pub(super) open_outside: Vec<u32>,
     /// The open scopes, innermost last; the first is that of the function.
     pub(super) scopes: Vec<Scope>,
     pub(super) exports: Vec<Export>,
@@ -75,6 +77,7 @@ impl<'a> Checker<'a> {
             file,
             asked: Asked::new(outer),
             state,
+            open_outside: Vec::new(),
             scopes: vec![Scope::default()],
             exports: Vec::new(),
             symbols: Vec::new(),

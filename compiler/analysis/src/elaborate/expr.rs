@@ -93,9 +93,12 @@ impl Elaborator<'_> {
     pub(super) fn variable(&mut self, variable: Name, span: Span) -> IrExpr {
         match self.check.lookup(variable) {
             Some(Entry::Value { ty, dataflow, .. }) => {
-                if let Some(ordinal) = dataflow
-                    && dataflow != self.check.state.dataflow.map(|(_, ordinal)| ordinal)
-                {
+                let block = self.check.state.dataflow.map(|(_, ordinal)| ordinal);
+                // As in TVM, a block of a nested function may use the variables of the open blocks around it.
+                let is_visible = |ordinal: &u32| {
+                    block == Some(*ordinal) || block.is_some() && self.check.open_outside.contains(ordinal)
+                };
+                if let Some(ordinal) = dataflow.filter(|ordinal| !is_visible(ordinal)) {
                     self.escaping(variable, ordinal, span);
                     return IrExpr { kind: IrKind::Var(variable), ty: StructInfo::Error, span };
                 }

@@ -359,9 +359,11 @@ impl<'a> Elaborator<'a> {
         self.check.want(value, declared);
     }
 
-    /// Saves the block state and starts a separate one for a nested function.
+    /// Saves the block state and starts a separate one for a nested function, whose dataflow blocks have the next
+    /// ordinals.
     pub(super) fn enter_function(&mut self) -> BlockState {
-        let inner = BlockState { header_indent: self.check.state.header_indent, ..BlockState::default() };
+        let BlockState { header_indent, dataflow_count, .. } = self.check.state;
+        let inner = BlockState { header_indent, dataflow_count, ..BlockState::default() };
         std::mem::replace(&mut self.check.state, inner)
     }
 }

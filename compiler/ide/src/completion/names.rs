@@ -235,7 +235,8 @@ impl List<'_, '_> {
             reader.read(statement);
         }
         let column = u32::try_from(self.before_path().chars().take_while(|it| *it == ' ').count()).ok()?;
-        reader.open.filter(|(indent, _)| !self.begins_statement() || column > *indent).map(|(_, ordinal)| ordinal)
+        let open = if self.begins_statement() { reader.at_column(column) } else { reader.open };
+        open.map(|(_, ordinal)| ordinal)
     }
 
     /// Returns the variables that fit the argument at the position. A variable fits if its type matches the parameter's

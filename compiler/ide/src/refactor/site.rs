@@ -196,7 +196,6 @@ impl<'a> Site<'a> {
         let (check, ordinal) = (view.check(self.item)?, self.dataflow(view)?);
         let is_opened =
             |number: &usize| check.segments.get(*number).is_some_and(|result| result.end.dataflow_count > ordinal);
-        // The blocks of a nested function are not counted at the end of a segment, but are in one segment.
         let number = (1..self.number).find(is_opened).unwrap_or(self.number);
         let mut reader = DataflowReader::new(&check, number);
         sites(view, self.item, number).find(|site| {
