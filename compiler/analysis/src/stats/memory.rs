@@ -7,8 +7,9 @@ use rustc_hash::FxHashSet;
 use rx_base::name::NameMap;
 use rx_base::symbolic::Bounds;
 use rx_base::{Dim, Name};
-use rx_ir::{Argument, BindingKind, Body, Call, Callee, Expr, ExprKind, Function, Origin, StructInfo};
+use rx_ir::{Argument, Attr, BindingKind, Body, Call, Callee, Expr, ExprKind, Function, Origin, StructInfo};
 use rx_ops::{Compute, Cost, Schema};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The storage of a value; for a tuple, that of each field. Tuples are shared, since `t = (t, t)` doubles the fields
@@ -45,6 +46,15 @@ struct Moment {
     inside: Dim,
 }
 
+/// The result of a branch of an `if`.
+struct BranchResult {
+    held: Held,
+    /// The number of the first storage that the branch may allocate.
+    first: usize,
+    /// The first moment after the branch.
+    end: usize,
+}
+
 struct Planner<'a> {
     callees: &'a dyn Callees,
     bounds: &'a Bounds,
@@ -53,6 +63,9 @@ struct Planner<'a> {
     /// The last moment of use, by storage number.
     last: Vec<usize>,
     moments: Vec<Moment>,
+    /// The moments in which a storage is not counted: those of the branches after the one that allocates it, of which
+    /// only one is executed.
+    hidden: Vec<(usize, Range<usize>)>,
     unknown: u64,
 }
 
@@ -64,6 +77,7 @@ pub(super) fn peak(function: &Function, callees: &dyn Callees) -> PeakStats {
         sizes: Vec::new(),
         last: Vec::new(),
         moments: Vec::new(),
+        hidden: Vec::new(),
         unknown: 0,
     };
     let mut scope: NameMap<Held> = NameMap::default();
@@ -82,12 +96,23 @@ impl Planner<'_> {
                 moment.push(storage);
             }
         }
-        let size = |storage: &usize| self.sizes.get(*storage).cloned().unwrap_or(Dim::ERROR);
+        let (mut hidden, mut shown) = (vec![Vec::new(); self.moments.len()], vec![Vec::new(); self.moments.len()]);
+        for (storage, moments) in &self.hidden {
+            // A storage that is not used after the `if` is freed before the other branches.
+            if self.last.get(*storage).is_some_and(|last| *last >= moments.end)
+                && let (Some(hidden), Some(shown)) = (hidden.get_mut(moments.start), shown.get_mut(moments.end))
+            {
+                hidden.push(*storage);
+                shown.push(*storage);
+            }
+        }
+        let size = |storage: &usize| self.size(*storage);
         let mut live = Dim::constant(0);
         let mut best = PeakStats { bytes: Dim::constant(0), at: None, unknown: self.unknown };
         let mut most = 0;
-        for (moment, freed) in self.moments.iter().zip(&freed) {
-            live = moment.made.iter().fold(live, |live, storage| &live + &size(storage));
+        for (((moment, freed), hidden), shown) in self.moments.iter().zip(&freed).zip(&hidden).zip(&shown) {
+            live = hidden.iter().fold(live, |live, storage| &live - &size(storage));
+            live = moment.made.iter().chain(shown).fold(live, |live, storage| &live + &size(storage));
             let now = &live + &moment.inside;
             let measured = measure(&now, self.bounds);
             if measured > most {
@@ -98,6 +123,10 @@ impl Planner<'_> {
             live = freed.iter().fold(live, |live, storage| &live - &size(storage));
         }
         best
+    }
+
+    fn size(&self, storage: usize) -> Dim {
+        self.sizes.get(storage).cloned().unwrap_or(Dim::ERROR)
     }
 
     fn body(&mut self, body: &Body, scope: &mut NameMap<Held>) {
@@ -123,7 +152,7 @@ impl Planner<'_> {
                         results.push(self.branch(body, scope));
                     }
                     results.push(self.branch(otherwise, scope));
-                    if let (Some(variable), Some(held)) = (variable, results.into_iter().next()) {
+                    if let (Some(variable), Some(held)) = (variable, self.largest(results)) {
                         scope.insert(*variable, held);
                     }
                 }
@@ -136,7 +165,24 @@ impl Planner<'_> {
         }
     }
 
-    fn branch(&mut self, body: &Body, scope: &mut NameMap<Held>) -> Held {
+    /// Returns the largest result of the branches of an `if` that has just been read, and hides its storages in the
+    /// branches after its own.
+    fn largest(&mut self, results: Vec<BranchResult>) -> Option<Held> {
+        let bytes = |result: &BranchResult| {
+            let storages = result.held.storages();
+            let sum = storages.iter().fold(Dim::constant(0), |sum, storage| &sum + &self.size(*storage));
+            measure(&sum, self.bounds)
+        };
+        // Of several, `max_by_key` returns the last one.
+        let largest = results.into_iter().rev().max_by_key(bytes)?;
+        let later = largest.end..self.moments.len();
+        let own = largest.held.storages().into_iter().filter(|storage| *storage >= largest.first);
+        self.hidden.extend(own.filter(|_| !later.is_empty()).map(|storage| (storage, later.clone())));
+        Some(largest.held)
+    }
+
+    fn branch(&mut self, body: &Body, scope: &mut NameMap<Held>) -> BranchResult {
+        let first = self.sizes.len();
         // Bindings of a branch are not visible after it, and do not shadow outer ones there.
         let shadowed: Vec<(Name, Option<Held>)> = body
             .bindings
@@ -157,7 +203,7 @@ impl Planner<'_> {
                 None => scope.remove(&name),
             };
         }
-        held
+        BranchResult { held, first, end: self.moments.len() }
     }
 
     /// Evaluates a value at a new moment.
@@ -257,7 +303,7 @@ impl Planner<'_> {
             if let Some((name, types)) = callee_of(call) {
                 self.inside(name, &types);
             }
-            if let (Some((_, Argument::Attr(indices))), Some((Held::Fields(arguments), _))) =
+            if let (Some((_, Argument::Attr(indices))), Some((arguments, _))) =
                 (operand("inplace_indices"), operand("args"))
             {
                 return self.in_place(indices, arguments, result);
@@ -267,11 +313,13 @@ impl Planner<'_> {
     }
 
     /// Returns the storages of the outputs of `call_tir_inplace`: those of arguments, or new ones.
-    fn in_place(&mut self, indices: &rx_ir::Attr, arguments: &[Held], result: &StructInfo) -> Held {
-        let rx_ir::Attr::List(indices) = indices else { return self.made(result) };
+    fn in_place(&mut self, indices: &Attr, arguments: &Held, result: &StructInfo) -> Held {
         let of = |at: usize| {
-            let index = indices.get(at).and_then(rx_ir::Attr::as_int).and_then(|index| usize::try_from(index).ok())?;
-            arguments.get(index).cloned()
+            let index = match indices {
+                Attr::List(indices) => indices.get(at)?,
+                index => index,
+            };
+            Some(field(arguments, usize::try_from(index.as_int()?).ok()?))
         };
         match result {
             StructInfo::Tuple(fields) => {
