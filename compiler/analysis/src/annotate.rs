@@ -18,7 +18,7 @@ use rx_base::name::NameMap;
 use rx_base::{Name, Span};
 use rx_context::FileContext;
 use rx_ir::Signature;
-use rx_syntax::Segment;
+use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
 
 pub use crate::elaborate::{Annotate, Style};
@@ -41,7 +41,7 @@ pub struct Annotation {
 /// taken from the segment that returns, whether wanted or not. With the edits applied, the function checks as before,
 /// with the same types.
 pub fn annotations(
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     check: &FunctionCheck,
     file: &FileContext,
     style: Style,
@@ -51,7 +51,7 @@ pub fn annotations(
     let mut returned = None;
     let return_place = segments.first().filter(|_| wanted(0)).and_then(|header| return_place(header));
     // Segment 0 is the header, whose parameters are annotated already.
-    for (at, (segment, result)) in segments.iter().zip(&*check.segments).enumerate().skip(1) {
+    for (at, (segment, result)) in segments.iter().zip(&check.segments).enumerate().skip(1) {
         let returns = return_place.is_some() && result.returned.is_some();
         if !wanted(at) && !returns {
             continue;

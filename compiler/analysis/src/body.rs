@@ -10,7 +10,7 @@ use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_context::FileContext;
 use rx_ir::{Binding, BindingKind, Body, Function, FunctionSignature, Signature, StructInfo, Summary};
-use rx_syntax::Segment;
+use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
 
 /// Returns the function `name` with its typed body.
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// becomes an error node in the body.
 pub fn function_body(
     name: Name,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     signature: &FunctionSignature,
     check: &FunctionCheck,
     file: &FileContext,
@@ -28,8 +28,8 @@ pub fn function_body(
     let mut first_statement = check.segments.first().map_or(0, |header| header.statements);
     let mut stated = None;
     let mut attributes = Vec::new();
-    let with_results = segments.iter().zip(&*check.segments).skip(1);
-    for ((segment, result), before) in with_results.zip(&*check.segments) {
+    let with_results = segments.iter().zip(&check.segments).skip(1);
+    for ((segment, result), before) in with_results.zip(&check.segments) {
         let recorded = result.recorded.get_or_record(|| recorded_segment(segment, &before.end, file, result));
         body.bindings.extend(recorded.bindings.iter().cloned().map(|mut binding| {
             place(&mut binding, name, first_statement);
@@ -56,13 +56,13 @@ pub fn function_body(
 
 /// Calls `visit` with the index, the text and the typed bindings of each segment after the header, in order.
 pub fn each_segment(
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     check: &FunctionCheck,
     file: &FileContext,
     mut visit: impl FnMut(usize, &Segment, Recorded),
 ) {
-    let with_results = segments.iter().zip(&*check.segments).enumerate().skip(1);
-    for ((at, (segment, result)), before) in with_results.zip(&*check.segments) {
+    let with_results = segments.iter().zip(&check.segments).enumerate().skip(1);
+    for ((at, (segment, result)), before) in with_results.zip(&check.segments) {
         visit(at, segment, recorded_segment(segment, &before.end, file, result));
     }
 }

@@ -76,8 +76,8 @@ pub(crate) use header::{elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;
 pub use namespace::special_forms;
 pub use result::{
-    Annotate, Annotated, BlockState, Export, KeptRecord, Recorded, Role, Row, RowKind, SegmentResult, Style,
-    Unresolved, Wanted,
+    Annotate, Annotated, BlockState, Export, KeptRecord, Recorded, Role, Row, RowKind, SegmentResult, SegmentResults,
+    Style, Unresolved, Wanted,
 };
 pub(crate) use shared_types::SharedTypes;
 pub use types::TYPES;

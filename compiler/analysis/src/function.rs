@@ -17,25 +17,24 @@ mod proposal;
 
 pub use memo::FunctionMemo;
 
-use crate::elaborate::{BlockState, Export, SegmentResult, elaborate};
+use crate::elaborate::{BlockState, Export, SegmentResult, SegmentResults, elaborate};
 use crate::entry::{Entry, FUNCTION_CONTEXT, Outer};
 use crate::signature::Header;
 use index::{Mask, Names};
-use memo::State;
+use memo::{State, note};
 use rx_base::name::{NameMap, name};
 use rx_base::{Diagnostic, Name};
 use rx_context::{FileContext, ItemPlace};
 use rx_ir::{IndexSites, Signature, StructInfo, Summary};
-use rx_syntax::{Segment, with_trees_ahead};
+use rx_syntax::{Segments, with_trees_ahead};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The result of the check of a Relax function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionCheck {
     /// The results by segment; the first is that of the header.
-    pub segments: Arc<[Arc<SegmentResult>]>,
+    pub segments: SegmentResults,
     /// The diagnostics, in order of position.
     pub diagnostics: Arc<[Diagnostic<ItemPlace>]>,
     /// The declared return type, otherwise the inferred one.
@@ -59,7 +58,7 @@ pub trait Items {
 /// Checks a Relax function. The first of `segments` is its header, elaborated in `header`; `items` answers queries
 /// about the module's items.
 pub fn check_function(
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     header: &Header,
     file: &Arc<FileContext>,
     items: &dyn Items,
@@ -69,8 +68,7 @@ pub fn check_function(
     let globals = memo.globals().into_iter().map(|name| (name, items.signature(name))).collect();
     let summaries = memo.summaries().into_iter().map(|name| (name, items.summary(name))).collect();
     let mut run = Run::start(memo.take(), segments, header, file, items, Answers { globals, summaries });
-    let dirty = segments.get(run.dirty.clone()).unwrap_or_default();
-    with_trees_ahead(dirty, || run.all());
+    with_trees_ahead(segments, run.dirty.clone(), || run.all());
     let (state, check) = run.finish(header);
     memo.put(state);
     check
@@ -95,7 +93,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn start(
         old: Option<Box<State>>,
-        segments: &[Arc<Segment>],
+        segments: &Segments,
         header: &Header,
         file: &Arc<FileContext>,
         items: &'a dyn Items,
@@ -137,11 +135,11 @@ impl<'a> Run<'a> {
 
     /// Replaces the header's result of the last run.
     fn adopt_header(&mut self, header: &Header) {
+        // The other segments are noted when they are elaborated.
+        self.state.note_numbered(0);
         let Some(first) = self.state.results.first() else { return };
         if Arc::ptr_eq(first, &header.result) {
-            if !header.result.diagnostics.is_empty() {
-                self.state.with_diagnostics.insert(0);
-            }
+            note(&mut self.state.with_diagnostics, 0, header.result.diagnostics.is_empty());
             return;
         }
         self.replace(0, header.result.clone());
@@ -159,12 +157,8 @@ impl<'a> Run<'a> {
             self.state.definitions.remove(index, &old.exports);
             self.state.definitions.insert(index, &result.exports);
         }
-        let note = |set: &mut BTreeSet<u32>, empty: bool| match empty {
-            true => set.remove(&index),
-            false => set.insert(index),
-        };
-        note(&mut self.state.with_diagnostics, result.diagnostics.is_empty());
-        note(&mut self.state.with_requirements, result.requirements.is_empty());
+        note(&mut self.state.with_diagnostics, index, result.diagnostics.is_empty());
+        note(&mut self.state.with_requirements, index, result.requirements.is_empty());
         self.state.index_sites -= old.index_sites;
         self.state.index_sites += result.index_sites;
     }
@@ -243,7 +237,7 @@ impl<'a> Run<'a> {
         };
         let returned = declared.or_else(|| state.results.iter().rev().find_map(|result| result.returned.clone()));
         let check = FunctionCheck {
-            segments: state.results.as_slice().into(),
+            segments: state.results.clone(),
             diagnostics: state.diagnostics(header).into(),
             returned,
             index_sites: state.index_sites,

@@ -3,7 +3,7 @@
 //! For queries of the language server. A name is looked up only when it is asked for, so the cost of an answer does
 //! not grow with the length of the function.
 
-use crate::elaborate::{BlockState, Row, RowKind, SegmentResult, elaborate};
+use crate::elaborate::{BlockState, Row, RowKind, SegmentResult, SegmentResults, elaborate};
 use crate::entry::{Entry, Outer};
 use crate::function::FunctionCheck;
 use rx_base::Name;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The scope at a byte offset in a segment, as an [`Outer`] that answers lookups from the recorded results.
 pub struct PositionScope<'a> {
-    results: &'a [Arc<SegmentResult>],
+    results: &'a SegmentResults,
     segment: usize,
     offset: u32,
     /// The variables of the `if` branches and nested functions that are open at the position, nearest first.
@@ -68,8 +68,8 @@ impl<'a> PositionScope<'a> {
         if let Some((_, entry)) = own.imports.iter().find(|(known, _)| *known == name) {
             return entry.clone();
         }
-        let earlier = self.results.get(..self.segment).unwrap_or_default();
-        let exports = earlier.iter().rev().flat_map(|result| result.exports.iter().rev());
+        let earlier = self.results.iter().take(self.segment);
+        let exports = earlier.rev().flat_map(|result| result.exports.iter().rev());
         exports.into_iter().find(|export| export.name == name).map(|export| export.entry.clone())
     }
 }

@@ -10,11 +10,10 @@ use rx_context::file_context::is_symbol_maker;
 use rx_context::mistakes::suggest_in_place;
 use rx_context::{FileContext, ItemPlace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
-use rx_syntax::{Cursor, Segment};
-use std::sync::Arc;
+use rx_syntax::{Cursor, Segments};
 
 /// Reports mistakes in `n = TypeVar("n")`: a different name, too few or too many arguments, and an undefined callee.
-pub fn check(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+pub fn check(segments: &Segments, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let mut found = Vec::new();
     for (at, segment) in (0..).zip(segments) {
         for statement in &segment.tree().statements {
@@ -39,7 +38,7 @@ pub fn check(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<It
 }
 
 /// Reports mistakes in a module's declarations, which are statements of its class.
-pub fn of_module(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+pub fn of_module(segments: &Segments, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let mut declarations = declarations::Declarations::default();
     let mut found = Vec::new();
     for (at, segment) in (0..).zip(segments) {

@@ -25,16 +25,12 @@ pub use scopes::{Outer, visible};
 pub use spell::spelled_out;
 pub use value::{PyConstants, PyValue};
 
-use rx_syntax::Segment;
+use rx_syntax::Segments;
 use std::sync::Arc;
 
 /// Returns the segments of an item with its constants replaced by literals. Unchanged segments are shared with
 /// `segments`.
-pub fn substituted(
-    segments: &Arc<[Arc<Segment>]>,
-    constants: &Arc<PyConstants>,
-    memo: &SubstitutionMemo,
-) -> Arc<[Arc<Segment>]> {
+pub fn substituted(segments: &Segments, constants: &Arc<PyConstants>, memo: &SubstitutionMemo) -> Segments {
     memo.substituted(segments, constants)
 }
 

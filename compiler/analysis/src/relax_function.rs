@@ -27,14 +27,14 @@ use rx_ir::{
     Argument, Binding, BindingKind, Block, Body, BoundValue, Branches, Call, Callee, Expr, ExprKind, Function,
     FunctionInfo, FunctionSignature, Origin, PrimValue, RelaxFunction, Sequence, StructInfo, VarBinding,
 };
-use rx_syntax::Segment;
+use rx_syntax::Segments;
 use std::sync::Arc;
 
 /// Returns the function `function` in normal form. `segments` and `check` must belong to the same text, which should
 /// have no errors: erroneous expressions keep their source text.
 pub fn relax_function(
     function: Name,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     signature: &FunctionSignature,
     check: &FunctionCheck,
     file: &FileContext,
@@ -69,7 +69,7 @@ pub fn relax_function(
     }
 }
 
-/// Renames the variables that are bound to `_` and never read to `_`, also in branches and nested functions.
+/// Gives the variables `unread` the name `_` again, also in branches and nested functions.
 fn discard(sequence: &mut Sequence, unread: &NameSet) {
     for binding in sequence.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         if unread.contains(&binding.variable) {
@@ -473,7 +473,7 @@ impl Reader {
         self.add(VarBinding { origin, variable: own, ty, value }, function.name, dataflow);
     }
 
-    /// Converts the body of a nested function, which counts its dataflow blocks separately.
+    /// Converts the body of a nested function.
     fn function_body(&mut self, body: &Body) -> Sequence {
         self.frames.push(Frame::default());
         self.statements(&body.bindings, &body.outputs);

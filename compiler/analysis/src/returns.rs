@@ -7,7 +7,7 @@
 use rx_base::Name;
 use rx_base::name::{NameMap, NameSet};
 use rx_syntax::ast::StatementKind;
-use rx_syntax::{Segment, Statement, TokenKind};
+use rx_syntax::{Segments, Statement, TokenKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use std::sync::Arc;
 /// do not know the return type.
 const LONGEST_CHAIN: u32 = 16;
 
-/// Returns every name in a function's text once, sorted, if it is `wanted`. The name in its own header is not included.
-pub fn mentions(segments: &[Arc<Segment>], wanted: impl Fn(&Name) -> bool) -> Arc<[Name]> {
+/// Returns the names in a function's text that are `wanted`, each once, sorted. The name in its own header is not
+/// included.
+pub fn mentions(segments: &Segments, wanted: impl Fn(&Name) -> bool) -> Arc<[Name]> {
     let mut names = BTreeSet::new();
     let is_header = |statement: &Statement| matches!(statement.tree.kind, StatementKind::Def { .. });
     let mut header_seen = false;
@@ -97,6 +98,7 @@ mod tests {
     use super::{LONGEST_CHAIN, inferable};
     use rx_base::Name;
     use rx_base::name::name;
+    use rx_syntax::{Segment, Segments};
     use std::sync::Arc;
 
     fn graph(text: &str) -> Vec<(Name, Arc<[Name]>)> {
@@ -115,7 +117,8 @@ mod tests {
 
     #[test]
     fn a_header_does_not_mention_its_own_name() {
-        let mentions = |text: &str| super::mentions(&[Arc::new(rx_syntax::Segment::new(text.into()))], |_| true);
+        let segments = |text: &str| Segments::from_iter([Arc::new(Segment::new(text.into()))]);
+        let mentions = |text: &str| super::mentions(&segments(text), |_| true);
         assert!(!mentions("def f(x: R.Tensor):\n    return g(x)\n").contains(&name("f")));
         assert!(mentions("def f(x: R.Tensor):\n    return f(x)\n").contains(&name("f")));
     }
@@ -123,11 +126,11 @@ mod tests {
     #[test]
     fn mentions_in_later_segments_are_found() {
         let texts = ["@R.function\n", "def f(x):\n    y = g(x)\n", "    z = f(h(y))\n", "    def k(): return g\n"];
-        let segments = texts.map(|text| Arc::new(rx_syntax::Segment::new(text.into())));
+        let segments = Segments::from_iter(texts.map(|text| Arc::new(Segment::new(text.into()))));
         let is_function = |name: &Name| ["f", "g", "h", "i", "k"].contains(&name.as_str());
         let found = super::mentions(&segments, is_function);
         assert_eq!(found.iter().map(Name::as_str).collect::<Vec<_>>(), ["f", "g", "h", "k"]);
-        let found = super::mentions(&segments[..2], is_function);
+        let found = super::mentions(&segments.iter().take(2).cloned().collect(), is_function);
         assert_eq!(found.iter().map(Name::as_str).collect::<Vec<_>>(), ["g"]);
     }
 

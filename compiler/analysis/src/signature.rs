@@ -6,8 +6,8 @@ use rx_base::Name;
 use rx_context::FileContext;
 use rx_ir::{Signature, Summary};
 use rx_prim_func::signature::prim_func_signature;
-use rx_syntax::Segment;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
+use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
 
 /// The header of a Relax function, elaborated once for its callers and for its own body.
@@ -28,7 +28,7 @@ pub fn relax_header(segment: &Segment, file: &FileContext) -> Header {
 }
 
 /// Returns `num_input`, if one of the function's first statements sets it: `R.func_attr({"num_input": 1})`.
-pub fn num_input(segments: &[Arc<Segment>]) -> Option<i64> {
+pub fn num_input(segments: &Segments) -> Option<i64> {
     let body = segments.get(1)?;
     let statements = &body.tree().statements;
     let level = statements.first()?.indent;
@@ -49,7 +49,7 @@ pub fn num_input(segments: &[Arc<Segment>]) -> Option<i64> {
 }
 
 /// Returns the signature of a prim_func.
-pub fn prim_signature(segments: &[Arc<Segment>], file: &FileContext) -> Signature {
+pub fn prim_signature(segments: &Segments, file: &FileContext) -> Signature {
     prim_func_signature(segments.iter().map(|segment| &**segment), file).map_or(Signature::Opaque, Signature::Prim)
 }
 

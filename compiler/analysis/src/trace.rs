@@ -28,7 +28,7 @@ use rx_base::Name;
 use rx_context::{FileContext, ItemPlace};
 use rx_ir::{FunctionSignature, Signature, StructInfo};
 use rx_ops::provenance::{Facet, Part};
-use rx_syntax::Segment;
+use rx_syntax::Segments;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub trait World {
 #[derive(Clone)]
 pub struct FunctionText {
     /// The segments, the header first.
-    pub segments: Arc<[Arc<Segment>]>,
+    pub segments: Segments,
     /// The result of the check of these segments.
     pub check: Arc<FunctionCheck>,
     /// The signature of the function.

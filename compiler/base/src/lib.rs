@@ -4,6 +4,7 @@
 //! - [`DType`]: the element types of Relax.
 //! - [`symbolic`]: symbolic integers in normal form, and a prover with the answers proved, refuted and open.
 //! - [`diagnostic`]: diagnostics with codes, labels and fixes. [`fix`]: application of fixes to a text.
+//! - [`Chunks`]: a persistent list that shares the parts that an edit does not change.
 //! - [`notebook`]: the code cells of a notebook as one text.
 //! - [`store`]: atomic replacement of files. [`process`]: other processes, watched until they end.
 //! - [`tvm`]: the releases of TVM whose limits rx knows.
@@ -19,6 +20,7 @@
 //! - The number and the slug of a published code keep their meaning.
 //! - The edits of a fix are applied together or not at all. A fix that adds more errors than it removes is undone.
 
+pub mod chunks;
 mod counted;
 pub mod diagnostic;
 pub mod dtype;
@@ -32,6 +34,7 @@ pub mod store;
 pub mod symbolic;
 pub mod tvm;
 
+pub use chunks::Chunks;
 pub use counted::{counted, one_of};
 pub use diagnostic::{Code, Diagnostic, Fix, Label, Severity};
 pub use dtype::DType;

@@ -8,7 +8,7 @@ use rx_base::name::{NameMap, NameSet, name};
 use rx_ops::Schema;
 use rx_ops::user::Operators;
 use rx_syntax::ast::{Expr, ExprKind, ImportedName, StatementKind};
-use rx_syntax::{Cursor, Segment, TokenKind};
+use rx_syntax::{Cursor, Segment, Segments, TokenKind};
 use std::sync::Arc;
 
 /// The suffix of the name of a function that prepares the weights of another function.
@@ -232,7 +232,7 @@ impl FileContext {
 
 /// Returns all names that the Python around a module or function binds anywhere: variables, parameters, loop variables,
 /// imports. Which of them a function sees at run time depends on Python's control flow.
-pub fn python_names(segments: &[Arc<Segment>]) -> NameSet {
+pub fn python_names(segments: &Segments) -> NameSet {
     let mut names = NameSet::default();
     for segment in segments {
         for statement in &segment.tree().statements {

@@ -12,20 +12,19 @@
 
 use crate::{FileContext, Namespace};
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
-use rx_syntax::{Cursor, Segment};
-use std::sync::Arc;
+use rx_syntax::{Cursor, Segments};
 
 /// A macro that is defined outside the functions that call it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Macro {
     /// The macro's text: decorators, header and body.
-    pub segments: Arc<[Arc<Segment>]>,
+    pub segments: Segments,
     /// Whether its names are resolved where it is defined.
     pub hygienic: bool,
 }
 
 /// Returns the macro that an item defines.
-pub fn of_item(segments: &Arc<[Arc<Segment>]>) -> Macro {
+pub fn of_item(segments: &Segments) -> Macro {
     let mut head = segments.iter().take(1).flat_map(|segment| {
         segment.tree().statements.iter().map(|statement| (segment.cursor(statement), &statement.tree.kind))
     });

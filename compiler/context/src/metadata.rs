@@ -15,7 +15,7 @@ use rx_ir::saved_tensor::{self, Header};
 use rx_ir::struct_info::Shape;
 use rx_ir::{ConstantData, Constants as ModuleConstants, Elements, Known, StructInfo};
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
-use rx_syntax::{Cursor, Segment};
+use rx_syntax::{Cursor, Segments};
 use std::sync::Arc;
 
 /// Maps each key to the objects under it, in order.
@@ -49,7 +49,7 @@ pub struct Section {
 ///
 /// # Errors
 /// Names the first constant that is missing or cannot be decoded, and the reason.
-pub fn tensors(segments: &[Arc<Segment>], wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
+pub fn tensors(segments: &Segments, wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
     let (_, _, json) = literal(segments).ok_or("the file has no metadata section that holds its constants")?;
     let decoder = Decoder { graph: graph::parse(&json)?, known: FxHashMap::default() };
     let one = |(key, index): &(Name, u32)| {
@@ -60,7 +60,7 @@ pub fn tensors(segments: &[Arc<Segment>], wanted: &[(Name, u32)]) -> Result<Vec<
 
 /// Decodes all tensors of the metadata section in an item's segments; those that cannot be decoded are listed without
 /// data.
-pub fn constants(segments: &[Arc<Segment>]) -> ModuleConstants {
+pub fn constants(segments: &Segments) -> ModuleConstants {
     let text: String = segments.iter().map(|segment| segment.text()).collect();
     let listed = literal(segments).and_then(|(_, _, json)| {
         let decoder = Decoder { graph: graph::parse(&json).ok()?, known: FxHashMap::default() };
@@ -74,7 +74,7 @@ pub fn constants(segments: &[Arc<Segment>]) -> ModuleConstants {
 }
 
 /// Finds the JSON literal of the section: the segment's index, the literal's position, its value.
-fn literal(segments: &[Arc<Segment>]) -> Option<(usize, Span, std::borrow::Cow<'_, str>)> {
+fn literal(segments: &Segments) -> Option<(usize, Span, std::borrow::Cow<'_, str>)> {
     segments.iter().enumerate().find_map(|(at, segment)| {
         segment.tree().statements.iter().find_map(|statement| {
             let StatementKind::Assign { value, .. } = &statement.tree.kind else { return None };
@@ -86,7 +86,7 @@ fn literal(segments: &[Arc<Segment>]) -> Option<(usize, Span, std::borrow::Cow<'
 }
 
 /// Reads the metadata section in an item's segments.
-pub fn read(segments: &[Arc<Segment>]) -> Section {
+pub fn read(segments: &Segments) -> Section {
     let Some((at, place, json)) = literal(segments) else { return Section::default() };
     match decode(&json) {
         Ok(constants) => Section { constants: constants.map(Arc::new), problem: None },
@@ -356,7 +356,7 @@ fn values_of(text: &str, dims: &[Dim], dtype: DType) -> Known {
 mod tests {
     use super::{Section, decode, read};
     use rx_base::name::name;
-    use rx_syntax::Segment;
+    use rx_syntax::{Segment, Segments};
     use std::sync::Arc;
 
     /// A tensor of int32 `[0, 5, 15]`.
@@ -371,14 +371,14 @@ mod tests {
     fn a_constant_is_decoded_when_it_is_asked_for() {
         let json = one(TYPE, &tensor_of(INT32_3));
         let text = format!("metadata = tvm.ir.load_json(\"\"\"{json}\"\"\")\n");
-        let segments = [Arc::new(Segment::new(text.as_str().into()))];
+        let segments = Segments::from_iter([Arc::new(Segment::new(text.as_str().into()))]);
         let key = name("ir.GenericConst");
         let [tensor] = &super::tensors(&segments, &[(key, 0)]).expect("there")[..] else { panic!("one") };
         assert_eq!((&tensor.shape[..], tensor.dtype), (&[3][..], rx_base::DType::INT32));
         let values: Vec<u8> = tensor.bytes.iter().step_by(4).copied().collect();
         assert_eq!(values, [0, 5, 15]);
         assert!(super::tensors(&segments, &[(key, 1)]).is_err_and(|problem| problem.contains("no such index")));
-        assert!(super::tensors(&[], &[(key, 0)]).is_err());
+        assert!(super::tensors(&Segments::default(), &[(key, 0)]).is_err());
     }
 
     fn problem(json: &str) -> String {
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn problem_of_a_section_has_a_place() {
-        let section = |text: &str| read(&[Arc::new(Segment::new(text.into()))]);
+        let section = |text: &str| read(&Segments::from_iter([Arc::new(Segment::new(text.into()))]));
         assert_eq!(section("metadata = tvm.ir.load_json(text)\n"), Section::default());
         let broken = section("metadata = tvm.ir.load_json(\"\"\"{\n  \\\"nodes\\\": [\n}\"\"\")\n");
         let (segment, diagnostic) = broken.problem.expect("a problem");

@@ -15,7 +15,7 @@ use rx_ir::{ConstantData, Constants, Function, IndexSites, Item, LoopBody, LoopF
 use rx_prim_func::attributes::{WrittenAttributes, written_attributes};
 use rx_prim_func::reader;
 use rx_syntax::document::{FunctionKind, ItemKind};
-use rx_syntax::{Segment, TokenKind};
+use rx_syntax::{Segments, TokenKind};
 use rx_tir::PrimFunc;
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ impl Workspace {
     pub fn constants(&self, file: FileId, wanted: &[(Name, u32)]) -> Result<Vec<ConstantData>, String> {
         let items = self.parts(file).map(|(_, document, _)| document.items()).unwrap_or_default();
         let section = items.iter().rfind(|item| item.kind == ItemKind::Metadata);
-        metadata::tensors(section.map(|item| &*item.segments).unwrap_or_default(), wanted)
+        metadata::tensors(&section.map(|item| item.segments.clone()).unwrap_or_default(), wanted)
     }
 
     /// Returns the position where a statement binds `variable`, in bytes of the file.
@@ -188,7 +188,7 @@ impl Workspace {
 }
 
 /// Whether a prim_func mentions a macro.
-fn calls_macro(segments: &[Arc<Segment>], context: &FileContext) -> bool {
+fn calls_macro(segments: &Segments, context: &FileContext) -> bool {
     segments.iter().any(|segment| {
         segment.tree().statements.iter().any(|statement| {
             let cursor = segment.cursor(statement);
@@ -204,7 +204,7 @@ fn calls_macro(segments: &[Arc<Segment>], context: &FileContext) -> bool {
 fn loop_function(
     (name, private): (Name, bool),
     item: &rx_syntax::document::Item,
-    (segments, text): (&[Arc<Segment>], &str),
+    (segments, text): (&Segments, &str),
     loops: impl FnOnce() -> Option<PrimFunc>,
 ) -> Option<LoopFunction<PrimFunc>> {
     let WrittenAttributes { place, entries } = written_attributes(segments)?;

@@ -2,10 +2,9 @@
 
 use rx_base::{Diagnostic, Name, Span};
 use rx_context::{ItemPart, ItemPlace};
-use rx_syntax::Segment;
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
 use rx_syntax::document::{Document, FunctionKind, ItemKind};
-use std::sync::Arc;
+use rx_syntax::{Segment, Segments};
 
 /// Returns the position of a part of a header, in bytes of its segment.
 pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
@@ -33,7 +32,7 @@ pub(crate) fn part_span(head: &Segment, part: ItemPart) -> Option<Span> {
 }
 
 /// Finds the value of the first binding of a variable: the segment, and the position in it.
-fn bound_value(segments: &[Arc<Segment>], variable: Name) -> Option<(usize, Span)> {
+fn bound_value(segments: &Segments, variable: Name) -> Option<(usize, Span)> {
     segments.iter().enumerate().find_map(|(at, segment)| {
         segment.tree().statements.iter().find_map(|statement| {
             let (target, value) = match &statement.tree.kind {

@@ -8,8 +8,8 @@ use rx_base::{Code, Diagnostic, Name, Span, TvmVersion};
 use rx_context::{FileContext, ItemPart, ItemPlace};
 use rx_ir::{FunctionSignature, Signature, StructInfo, Summary};
 use rx_ops::user::Operators;
-use rx_syntax::Segment;
 use rx_syntax::document::{FunctionKind, ItemKind};
+use rx_syntax::{Segment, Segments};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub(crate) struct ItemInput {
     pub(crate) head: Arc<Segment>,
     /// All segments, including the first.
     #[returns(clone)]
-    pub(crate) segments: Arc<[Arc<Segment>]>,
+    pub(crate) segments: Segments,
     /// The scope that contains the item.
     #[returns(copy)]
     pub(crate) scope: ScopeInput,
@@ -136,7 +136,7 @@ pub(crate) fn constants(db: &dyn salsa::Database, item: ItemInput) -> Arc<PyCons
 /// Returns the segments of an item, with constants replaced by their literals. For example, with `N = 8` in the Python
 /// around it, `R.Tensor((N,))` becomes `R.Tensor((8,))`.
 #[salsa::tracked(returns(clone))]
-pub(crate) fn texts(db: &dyn salsa::Database, item: ItemInput) -> Arc<[Arc<Segment>]> {
+pub(crate) fn texts(db: &dyn salsa::Database, item: ItemInput) -> Segments {
     match item.kind(db) {
         ItemKind::Foreign | ItemKind::Prelude | ItemKind::Metadata => item.segments(db),
         _ => substituted(&item.segments(db), &constants(db, item), &item.substitution(db)),
@@ -326,9 +326,14 @@ pub(crate) fn check_item(db: &dyn salsa::Database, item: ItemInput) -> ItemCheck
             }
             if kind == ItemKind::Function(FunctionKind::Prim) {
                 let context = scope_context(db, item.scope(db));
-                diagnostics.extend(rx_prim_func::names::unbound_names(&segments, &context));
+                let of_names = rx_prim_func::names::unbound_names(&segments, &context);
                 let name = item.name(db).unwrap_or_default();
-                diagnostics.extend(rx_prim_func::checks::check(&segments, &context, name));
+                let mut of_kernel = rx_prim_func::checks::check(&segments, &context, name);
+                // Both report a form of a block, such as `T.axis`, outside a block.
+                of_kernel.retain(|one| {
+                    of_names.iter().all(|known| (known.code, &known.primary) != (one.code, &one.primary))
+                });
+                diagnostics.extend(of_names.into_iter().chain(of_kernel));
             }
             if kind == ItemKind::Function(FunctionKind::Macro) {
                 let context = scope_context(db, item.scope(db));

@@ -2,8 +2,8 @@
 
 use crate::queries::{Database, FileInput, ItemInput, ScopeInput, check_item, header};
 use rx_ops::user::Operators;
-use rx_syntax::Segment;
 use rx_syntax::document::{Document, Item, ItemKind};
+use rx_syntax::{Segment, Segments};
 use salsa::Setter;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -271,7 +271,7 @@ impl Inputs {
 fn forget(db: &mut Database, item: ItemInput) {
     item.set_kind(db).to(ItemKind::Foreign);
     item.set_head(db).to(empty());
-    item.set_segments(db).to(Arc::from([]));
+    item.set_segments(db).to(Segments::default());
     item.set_memo(db).to(Arc::default());
     item.set_substitution(db).to(Arc::default());
     header(db, item);
@@ -301,10 +301,7 @@ fn set_text(db: &mut Database, input: ItemInput, item: &Item) {
     if !Arc::ptr_eq(&input.head(db), &head) {
         input.set_head(db).to(head);
     }
-    let known = input.segments(db);
-    let same =
-        known.len() == item.segments.len() && known.iter().zip(item.segments.iter()).all(|(a, b)| Arc::ptr_eq(a, b));
-    if !same {
+    if !input.segments(db).is_same(&item.segments) {
         input.set_segments(db).to(item.segments.clone());
     }
 }

@@ -61,7 +61,7 @@ pub struct Body {
 pub struct Binding {
     /// The source statement.
     pub origin: Origin,
-    /// The ordinal, in its function, of the dataflow block that contains it.
+    /// The ordinal, in the outermost function, of the dataflow block that contains it.
     pub dataflow: Option<u32>,
     /// The kind.
     pub kind: BindingKind,

@@ -3,14 +3,13 @@
 
 use rx_base::{Code, Diagnostic, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
-use rx_syntax::Segment;
+use rx_syntax::Segments;
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
-use std::sync::Arc;
 
 /// Reports the declarations of an item that `version`, a release before 0.27, cannot parse.
 pub(super) fn check(
     version: TvmVersion,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     file: &FileContext,
     found: &mut Vec<Diagnostic<ItemPlace>>,
 ) {

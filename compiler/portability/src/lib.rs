@@ -27,11 +27,10 @@ use rx_base::{Diagnostic, Name, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
 use rx_ir::{Argument, Binding, BindingKind, Body, Call, Callee, Expr, ExprKind, StructInfo};
 use rx_ops::{Arg, CallInfo, Param};
-use rx_syntax::Segment;
-use std::sync::Arc;
+use rx_syntax::{Segment, Segments};
 
 /// Reports the parts of an item's text that the parser of `version` rejects.
-pub fn of_text(version: TvmVersion, segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+pub fn of_text(version: TvmVersion, segments: &Segments, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let mut found = Vec::new();
     spelling::check(version, segments, file, &mut found);
     text::check(version, segments, file, &mut found);
@@ -43,7 +42,7 @@ pub fn of_text(version: TvmVersion, segments: &[Arc<Segment>], file: &FileContex
 /// `check` must belong to the same text, which must have no errors.
 pub fn of_function(
     version: TvmVersion,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     check: &FunctionCheck,
     file: &FileContext,
 ) -> Vec<Diagnostic<ItemPlace>> {
@@ -78,7 +77,7 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(segments: &[Arc<Segment>], check: &FunctionCheck, file: &FileContext) -> Uses {
+    fn of(segments: &Segments, check: &FunctionCheck, file: &FileContext) -> Uses {
         let mut uses = Uses::default();
         for export in check.segments.iter().flat_map(|result| &result.exports) {
             if let Entry::Value { dataflow, .. } = &export.entry {

@@ -4,13 +4,12 @@ use rx_base::{Code, Diagnostic, Fix, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
 use rx_syntax::ast::{Argument, Expr, ExprKind, TokenRange};
 use rx_syntax::dialect::{Place, SPELLINGS, Spelling};
-use rx_syntax::{Cursor, Segment};
-use std::sync::Arc;
+use rx_syntax::{Cursor, Segments};
 
 /// Reports the spellings in an item that the parser of `version` rejects because they belong to other releases.
 pub(super) fn check(
     version: TvmVersion,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     file: &FileContext,
     found: &mut Vec<Diagnostic<ItemPlace>>,
 ) {

@@ -10,8 +10,7 @@ use rx_base::name::{NameSet, name};
 use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace, Namespace};
 use rx_syntax::ast::{Expr, ExprKind, Parameter, StatementKind, TokenRange};
-use rx_syntax::{Cursor, Segment, Statement};
-use std::sync::Arc;
+use rx_syntax::{Cursor, Segment, Segments, Statement};
 
 /// A declaration in a body: `n = T.int64()`.
 struct Declaration {
@@ -30,7 +29,7 @@ struct Declaration {
 /// - a parameter `n` of a function whose header has types that mention `n`.
 pub(super) fn check(
     version: TvmVersion,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     file: &FileContext,
     found: &mut Vec<Diagnostic<ItemPlace>>,
 ) {
@@ -71,12 +70,7 @@ pub(super) fn check(
 
 /// Reports parameters whose name is a symbol of the file that a type in the header mentions. A scalar parameter may
 /// have such a name if only the types after it mention the symbol.
-fn parameters(
-    version: TvmVersion,
-    segments: &[Arc<Segment>],
-    file: &FileContext,
-    found: &mut Vec<Diagnostic<ItemPlace>>,
-) {
+fn parameters(version: TvmVersion, segments: &Segments, file: &FileContext, found: &mut Vec<Diagnostic<ItemPlace>>) {
     let Some((head, statement)) = header(segments) else { return };
     let is_prim = is_prim_func(segments, file);
     let StatementKind::Def { params, ret, .. } = &statement.tree.kind else { return };
@@ -159,7 +153,7 @@ fn names(cursor: Cursor<'_>, annotation: &Expr, symbol: Name) -> bool {
 /// Reports the first use of each symbol that neither the header mentions nor the function binds.
 fn undeclared(
     version: TvmVersion,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     file: &FileContext,
     in_header: &NameSet,
     found: &mut Vec<Diagnostic<ItemPlace>>,
@@ -202,7 +196,7 @@ fn undeclared(
 }
 
 /// Returns the names that a function's parameters and statements bind.
-fn bound_names(segments: &[Arc<Segment>]) -> NameSet {
+fn bound_names(segments: &Segments) -> NameSet {
     let mut bound = NameSet::default();
     for segment in segments {
         for statement in &segment.tree().statements {
@@ -231,7 +225,7 @@ fn bound_names(segments: &[Arc<Segment>]) -> NameSet {
 
 /// Returns the edit that declares a symbol before the first statement of the body, or `None` if that statement is on
 /// the header's line.
-fn declared_first(segments: &[Arc<Segment>], symbol: &str) -> Option<(ItemPlace, String)> {
+fn declared_first(segments: &Segments, symbol: &str) -> Option<(ItemPlace, String)> {
     let mut header_seen = false;
     for (at, segment) in segments.iter().enumerate() {
         for statement in &segment.tree().statements {
@@ -247,14 +241,14 @@ fn declared_first(segments: &[Arc<Segment>], symbol: &str) -> Option<(ItemPlace,
 }
 
 /// Returns the function's header, which is in the item's first segment.
-fn header(segments: &[Arc<Segment>]) -> Option<(&Segment, &Statement)> {
+fn header(segments: &Segments) -> Option<(&Segment, &Statement)> {
     let head = segments.first()?;
     let statement = head.tree().statements.iter().find(|it| matches!(it.tree.kind, StatementKind::Def { .. }))?;
     Some((head, statement))
 }
 
 /// Whether an item is a prim_func.
-pub(super) fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> bool {
+pub(super) fn is_prim_func(segments: &Segments, file: &FileContext) -> bool {
     let Some(head) = segments.first() else { return false };
     head.tree().statements.iter().any(|statement| {
         let StatementKind::Decorator(expr) = &statement.tree.kind else { return false };
@@ -265,7 +259,7 @@ pub(super) fn is_prim_func(segments: &[Arc<Segment>], file: &FileContext) -> boo
 
 /// Returns the symbols of the file that a function's header mentions, quoted or not. Returns `None` for items that are
 /// not functions.
-fn header_symbols(segments: &[Arc<Segment>], file: &FileContext) -> Option<NameSet> {
+fn header_symbols(segments: &Segments, file: &FileContext) -> Option<NameSet> {
     let (head, statement) = header(segments)?;
     let mut found = NameSet::default();
     head.each_expr(statement, &mut |cursor, expr| match &expr.kind {
@@ -281,7 +275,7 @@ fn header_symbols(segments: &[Arc<Segment>], file: &FileContext) -> Option<NameS
 }
 
 /// Returns the declarations in a body that redeclare symbols of the file.
-fn declarations(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Declaration> {
+fn declarations(segments: &Segments, file: &FileContext) -> Vec<Declaration> {
     let mut found = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
         let at = u32::try_from(at).unwrap_or(u32::MAX);
@@ -328,7 +322,7 @@ fn declares(cursor: Cursor<'_>, value: &Expr, file: &FileContext) -> bool {
 }
 
 /// Returns a name derived from `symbol` that neither the function nor the file uses. For example, `n` becomes `n_1`.
-fn fresh(segments: &[Arc<Segment>], file: &FileContext, symbol: Name) -> String {
+fn fresh(segments: &Segments, file: &FileContext, symbol: Name) -> String {
     let mentioned = rx_analysis::returns::mentions(segments, |_| true);
     let taken = |candidate: &String| {
         let candidate = name(candidate);
@@ -357,7 +351,7 @@ fn first_mention(head: &Segment, statement: &Statement, symbol: Name) -> Option<
 
 /// Returns the edits that rename a symbol to a name that the file does not declare. The first mention in the header
 /// must then be quoted; returns `None` if it is part of a larger dim.
-fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Option<Vec<(ItemPlace, String)>> {
+fn renamed_and_quoted(segments: &Segments, symbol: Name, new: &str) -> Option<Vec<(ItemPlace, String)>> {
     let mut edits = renamed(segments, symbol, new, &|_| true);
     let (head, statement) = header(segments)?;
     let Some((span, true)) = first_mention(head, statement, symbol) else { return Some(edits) };
@@ -374,7 +368,7 @@ fn renamed_and_quoted(segments: &[Arc<Segment>], symbol: Name, new: &str) -> Opt
 
 /// Returns the edits that rename a symbol in the statements of a function that `which` selects.
 fn renamed(
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     symbol: Name,
     new: &str,
     which: &dyn Fn(&Statement) -> bool,

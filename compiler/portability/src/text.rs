@@ -6,13 +6,12 @@ use rx_base::{Code, DType, Diagnostic, Fix, Name, Span, TvmVersion};
 use rx_context::{FileContext, ItemPlace};
 use rx_ops::tvm::{RefusedKeyword, is_readable, refused_keywords};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenRange};
-use rx_syntax::{Cursor, Segment, Statement};
-use std::sync::Arc;
+use rx_syntax::{Cursor, Segment, Segments, Statement};
 
 /// Reports the parts of an item's text that the parser of `version` rejects.
 pub(super) fn check(
     version: TvmVersion,
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     file: &FileContext,
     found: &mut Vec<Diagnostic<ItemPlace>>,
 ) {
@@ -364,7 +363,7 @@ impl Reader<'_> {
 
     /// Reports a prim_func without `s_tir=True`: the parser creates no root block for it, and the schedule rules fail
     /// without one.
-    fn unrooted(&mut self, segments: &[Arc<Segment>]) {
+    fn unrooted(&mut self, segments: &Segments) {
         let Some(head) = segments.first() else { return };
         for statement in &head.tree().statements {
             let StatementKind::Decorator(expr) = &statement.tree.kind else { continue };

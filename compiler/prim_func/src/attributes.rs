@@ -5,7 +5,7 @@
 use rx_base::Dim;
 use rx_ir::Attr;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind, UnaryOp};
-use rx_syntax::{Cursor, Segment, Statement};
+use rx_syntax::{Cursor, Segments, Statement};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub struct WrittenAttributes {
     pub entries: Entries,
 }
 
-/// A dictionary's entries, in source order.
+/// A dictionary's entries, in source order. A repeated key occurs once, with its last value.
 type Entries = Vec<(Arc<str>, Attr)>;
 
 /// Returns the attributes of the prim_func with these segments; no entries if there is no dictionary. Returns `None` if
 /// there is neither a dictionary nor a line break after a header, or if, after the header and before any dictionary, a
 /// statement follows the `:` or `;` of another, such as a body on the header's line.
-pub fn written_attributes(segments: &[Arc<Segment>]) -> Option<WrittenAttributes> {
+pub fn written_attributes(segments: &Segments) -> Option<WrittenAttributes> {
     let mut start = 0;
     let mut behind_header = None;
     for segment in segments {
@@ -97,12 +97,12 @@ pub fn literal(cursor: Cursor<'_>, expr: &Expr) -> Attr {
 #[cfg(test)]
 mod tests {
     use super::written_attributes;
-    use rx_syntax::Segment;
+    use rx_syntax::{Segment, Segments};
     use std::sync::Arc;
 
     /// Returns the text before the place, the text in the place, and the entries.
     fn found(text: &str) -> Option<(String, String, Vec<String>)> {
-        let written = written_attributes(&[Arc::new(Segment::new(text.into()))])?;
+        let written = written_attributes(&Segments::from_iter([Arc::new(Segment::new(text.into()))]))?;
         let entries = written.entries.iter().map(|(key, value)| format!("{key}: {value}")).collect();
         let before = text.get(..written.place.start).unwrap_or_default();
         Some((before.to_owned(), text.get(written.place).unwrap_or_default().to_owned(), entries))

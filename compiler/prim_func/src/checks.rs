@@ -32,15 +32,15 @@ use fixes::Text;
 use path::{Searcher, Step};
 use rx_base::{Diagnostic, Name};
 use rx_context::{FileContext, ItemPlace, with_uses};
-use rx_syntax::Segment;
+use rx_syntax::Segments;
 use rx_tir::{BufferId, Expr, VarId};
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 use symbolic::Start;
 
-/// Reports the mistakes of the prim_func `name` that the checks of names and syntax do not find.
-pub fn check(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Vec<Diagnostic<ItemPlace>> {
+/// Reports the mistakes of the prim_func `name` that the reader and the checks of this module find; none if the text
+/// has syntax errors.
+pub fn check(segments: &Segments, context: &FileContext, name: Name) -> Vec<Diagnostic<ItemPlace>> {
     let Some(mut trace) = trace(segments, context, name) else { return Vec::new() };
     let mut found = std::mem::take(&mut trace.mistakes);
     let mut walk = Walk::new(&trace, Text::of(segments), context.spelled_namespace("T"));

@@ -33,7 +33,7 @@ pub struct Param<'t> {
     pub name: &'t str,
     /// Its name in other releases.
     pub other_name: Option<&'t str>,
-    /// How arguments are passed for it.
+    /// How arguments are passed for it: by keyword if it is `old`, since the table lacks its position.
     pub kind: ParamKind,
     /// Its default value in Python syntax, if it has one.
     pub default: Option<&'t str>,
@@ -93,7 +93,7 @@ impl Display for Param<'_> {
 }
 
 impl<'t> Function<'t> {
-    /// Returns the parameters of the newest release, with their indices.
+    /// Returns the parameters in the newest release that has the function, with their indices.
     pub fn current_params(&self) -> impl Iterator<Item = (usize, &Param<'t>)> {
         self.params.iter().enumerate().filter(|(_, param)| !param.old)
     }
@@ -118,7 +118,7 @@ pub fn find(name: &str) -> Option<&'static Function<'static>> {
     by_name.or_else(|| DType::parse(name).and_then(|_| FUNCTIONS.get("boolean")))
 }
 
-/// Returns the names in the table in alphabetical order. Of the dtypes, only some are in the table.
+/// Returns the names in the table in ASCII order. Of the dtypes, only some are in the table.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.keys().copied()
 }

@@ -11,7 +11,7 @@ use rx_base::{DType, Dim};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, BinaryOp, BoolOp, CompareOp, Expr};
 
-/// Returns the dim `a op b`.
+/// Returns the dim `a op b`; [`Dim::ERROR`] for `@`.
 pub fn binary(op: BinaryOp, a: &Dim, b: &Dim) -> Dim {
     let opaque = |function: &str| Dim::opaque(name(function), vec![a.clone(), b.clone()]);
     match op {

@@ -25,8 +25,7 @@ use rx_context::file_context::{bind_names, python_names};
 use rx_context::mistakes::{captured_diagnostic, suggest_in_place};
 use rx_context::{FileContext, ItemPlace, Namespace, macros};
 use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind, TokenIndex, TokenRange};
-use rx_syntax::{Cursor, Segment, Statement};
-use std::sync::Arc;
+use rx_syntax::{Cursor, Segments, Statement};
 
 /// Names of Python and of the usual imports that TVM's parser can evaluate.
 const BUILTINS: &[&str] = &[
@@ -76,20 +75,20 @@ pub fn is_builtin(name: &str) -> bool {
 /// Reports the names of a prim_func that nothing binds before their use, each once. Names that the kernel captures from
 /// surrounding Python code are warnings. Also runs the other checks of this module, for example of calls of `T.`
 /// functions.
-pub fn unbound_names(segments: &[Arc<Segment>], file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+pub fn unbound_names(segments: &Segments, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     names(segments, file, None)
 }
 
 /// Does the same as [`unbound_names`] for a macro. The free names of a macro that is not hygienic are resolved in its
 /// callers, so they are not reported.
-pub fn of_macro(segments: &Arc<[Arc<Segment>]>, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
+pub fn of_macro(segments: &Segments, file: &FileContext) -> Vec<Diagnostic<ItemPlace>> {
     let hygienic = macros::of_item(segments).hygienic;
     let mut found = names(segments, file, Some(0));
     found.retain(|it| hygienic || !matches!(it.code, Code::UndefinedName | Code::CapturedPythonName));
     found
 }
 
-fn names(segments: &[Arc<Segment>], file: &FileContext, macro_from: Option<u32>) -> Vec<Diagnostic<ItemPlace>> {
+fn names(segments: &Segments, file: &FileContext, macro_from: Option<u32>) -> Vec<Diagnostic<ItemPlace>> {
     let mut walk = Walk {
         file,
         bound: NameSet::default(),
@@ -126,7 +125,7 @@ fn names(segments: &[Arc<Segment>], file: &FileContext, macro_from: Option<u32>)
     walk.found
 }
 
-/// One pass over the statements of a function, in source order.
+/// One pass over the statements of a prim_func or macro, in source order.
 struct Walk<'a> {
     file: &'a FileContext,
     /// The names bound so far.
@@ -141,9 +140,9 @@ struct Walk<'a> {
     out_of_reach: NameSet,
     /// The index of the current segment.
     segment: u32,
-    /// The forms and names that may occur once in a block, with the column of their statement: `T.reads`, `T.writes`,
+    /// The forms and names that may occur once in a block, with the level of their statement: `T.reads`, `T.writes`,
     /// axes and buffers of `T.sblock_alloc_buffer`.
-    stated: Vec<(u32, Name)>,
+    stated: Vec<(forms::Level, Name)>,
     /// The attributes that the function and the open blocks have set so far.
     attributes: Vec<attributes::Attribute>,
     kinds: kinds::Kinds,
@@ -359,14 +358,14 @@ impl Walk<'_> {
 mod tests {
     use super::unbound_names;
     use rx_context::FileContext;
-    use rx_syntax::Segment;
+    use rx_syntax::{Segment, Segments};
     use std::sync::Arc;
 
-    /// Returns the messages for a prim_func after module text.
+    /// Returns the severity and the start of the message of each diagnostic for a prim_func after module text.
     fn found(module: &str, function: &str) -> Vec<String> {
         let mut file = FileContext::default();
         file.read(&Segment::new(module.into()));
-        let segments = [Arc::new(Segment::new(function.into()))];
+        let segments = Segments::from_iter([Arc::new(Segment::new(function.into()))]);
         let found = unbound_names(&segments, &file);
         found
             .iter()

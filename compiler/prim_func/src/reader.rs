@@ -41,11 +41,10 @@ use rx_base::{Code, DType, Diagnostic, Name};
 use rx_context::{FileContext, ItemPlace, Namespace, with_uses};
 use rx_ir::Origin;
 use rx_syntax::ast::Expr as Tree;
-use rx_syntax::{At, Cursor, Segment, SmallPath};
+use rx_syntax::{At, Cursor, Segments, SmallPath};
 use rx_tir::leave::{Leave, without_leaves};
 use rx_tir::placeholders::{Placeholders, Problem};
 use rx_tir::{BufferId, Expr, PrimFunc, Site, Stmt, VarId};
-use std::sync::Arc;
 use value::Value;
 
 /// The result of reading a part of the text: the part, or the mistake to report.
@@ -65,7 +64,7 @@ const DEEPEST: usize = 512;
 /// All syntax errors if there are any. Otherwise the first mistake, or the first construct that the IR does not
 /// support ([`Code::NoLowering`]).
 pub fn prim_func(
-    segments: &[Arc<Segment>],
+    segments: &Segments,
     context: &FileContext,
     name: Name,
 ) -> Result<PrimFunc, Vec<Diagnostic<ItemPlace>>> {
@@ -131,7 +130,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(segments: &'a [Arc<Segment>], file: &'a FileContext, name: Name) -> Reader<'a> {
+    fn new(segments: &'a Segments, file: &'a FileContext, name: Name) -> Reader<'a> {
         Reader {
             file,
             func: PrimFunc::new(name),
@@ -212,7 +211,8 @@ impl<'a> Reader<'a> {
         outcome
     }
 
-    /// Returns the name of a member of `T` in the spelling of TVM 0.27: `axis.spatial` for `T.axis.S`.
+    /// Returns the name of a member of `T`; `None` for other expressions. Some names get the spelling of TVM 0.27:
+    /// `axis.spatial` for `T.axis.S`.
     fn tir_member(&self, cursor: Cursor<'_>, tree: &Tree) -> Option<&'static str> {
         let path: SmallPath = cursor.dotted(tree)?;
         let (head, rest) = path.split_first()?;

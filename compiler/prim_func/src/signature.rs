@@ -74,7 +74,7 @@ struct Body {
     /// Names that may be read if they are names of buffers, for example `A` in the load `A[i]` or in
     /// `T.reads(A[i])`, and names that are used without an index, as for `written`.
     read: NameMap<()>,
-    /// Names that are called like functions. Some of them are macros.
+    /// Names that are called like functions. Some of them may be macros.
     called: Vec<Name>,
     /// Whether the body calls a function whose name begins with `call_` or `ptx`, such as `T.call_extern`.
     calls_out: bool,
@@ -165,7 +165,7 @@ impl Body {
         self.matched.insert(handle, (cursor.name(target.tokens.start), shape, dtype));
     }
 
-    /// Whether the body may write a buffer that has this parameter as its `data`.
+    /// Whether the body may write the last buffer that it declares with this parameter as its `data`.
     fn stores_in(&self, param: &PrimParam) -> bool {
         self.opened.get(&param.name).is_some_and(|buffer| self.written.contains_key(buffer))
     }
@@ -197,7 +197,8 @@ impl Body {
                 let function = source.rsplit('.').next().unwrap_or_default();
                 self.calls_out |= function.starts_with("call_") || function.starts_with("ptx");
                 for argument in arguments {
-                    // `match_buffer(a, …)` of a handle is not an access.
+                    // An argument of `match_buffer` that is only a name does not count as an access: usually it is a
+                    // handle, as in `match_buffer(a, …)`.
                     if matches_buffer && matches!(argument.value.kind, ExprKind::Name) {
                         continue;
                     }

@@ -1,9 +1,9 @@
 //! A file's text as a list of items, each a list of segments, with incremental updates.
 //!
 //! The text is split into [`Item`]s (functions, module headers, and the statements between them), and each item into
-//! [`Segment`]s of about 32 statements. A forward scan (`outline`) decides both. `layout` stores the scan's state at
-//! each segment's start. An edit therefore rescans only from the segment before it to the first old segment whose
-//! stored state equals the scan's (`edit`). Where segments are cut affects no result. For example:
+//! [`Segment`](crate::Segment)s of about 32 statements. A forward scan (`outline`) decides both. `layout` stores the
+//! scan's state at each segment's start. An edit therefore rescans only from the segment before it to the first old
+//! segment whose stored state equals the scan's (`edit`). Where segments are cut affects no result. For example:
 //!
 //! ```text
 //! n = TypeVar("n")            # Prelude
@@ -30,7 +30,7 @@ pub use joined::{JoinedEdit, Point};
 pub use position::{Encoding, Location};
 
 use crate::directive::Directive;
-use crate::segment::Segment;
+use crate::segment::Segments;
 use layout::Layout;
 use lead::Imports;
 pub use lead::is_script_import;
@@ -101,7 +101,7 @@ pub struct Item {
     /// The name of the function or class; `None` for other items.
     pub name: Option<Name>,
     /// The segments, whose texts in order are the item's text.
-    pub segments: Arc<[Arc<Segment>]>,
+    pub segments: Segments,
     /// The index of its module class: the number of module headers before that class's header. A header has the index
     /// of its own class; `None` outside module classes.
     pub module: Option<u32>,

@@ -50,5 +50,5 @@ pub use diagnostics::syntax_diagnostics;
 pub use document::{Document, Edit, Encoding, FileKind, FunctionKind, Item, ItemKind, Location};
 pub use expressions::Root;
 pub use numbered::{numbered_names, numbered_names_in};
-pub use segment::{Segment, SegmentTree, Statement, with_trees_ahead};
+pub use segment::{Segment, SegmentTree, Segments, Statement, with_trees_ahead};
 pub use token::{TokenKind, TokenTable};

@@ -13,7 +13,7 @@ use crate::line;
 use crate::shape::Reader;
 use crate::token::{Literal, TokenKind, TokenTable, tokens};
 use rx_base::name::{NameSet, name};
-use rx_base::{Code, Name, Span};
+use rx_base::{Chunks, Code, Name, Span};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
@@ -30,6 +30,9 @@ pub struct Segment {
     evidence: OnceLock<Evidence>,
     names: OnceLock<Box<[Name]>>,
 }
+
+/// A list of segments, which shares its unchanged parts with the lists before an edit.
+pub type Segments = Chunks<Arc<Segment>>;
 
 /// The tokens and statements of a segment, in source order. The statements are a flat list: block nesting follows from
 /// [`Statement::indent`].

@@ -1,7 +1,7 @@
 //! The result types of the elaboration of a segment.
 
 use crate::entry::{Entry, Place};
-use rx_base::{Diagnostic, Name, Span};
+use rx_base::{Chunks, Diagnostic, Name, Span};
 use rx_ir::{Attr, Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
 use rx_syntax::dialect::Dialect;
 use std::sync::{Arc, OnceLock};
@@ -105,9 +105,9 @@ pub enum Role {
 /// The blocks that are open at the border between two segments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockState {
-    /// The open dataflow block: the indentation of its header, and its ordinal in the function.
+    /// The open dataflow block: the indentation of its header, and its ordinal in the outermost function.
     pub dataflow: Option<(u32, u32)>,
-    /// The number of dataflow blocks opened so far.
+    /// The number of dataflow blocks opened so far, including those of nested functions.
     pub dataflow_count: u32,
     /// Whether a `return` was seen.
     pub returned: bool,
@@ -159,6 +159,9 @@ pub struct SegmentResult {
     /// The typed bindings of the segment, once lowering has asked for them.
     pub recorded: KeptRecord,
 }
+
+/// The results of a function's segments, which share their unchanged parts with those of the last check.
+pub type SegmentResults = Chunks<Arc<SegmentResult>>;
 
 /// A cache of the typed bindings of a segment, which its result determines: a segment that an edit does not touch is
 /// not elaborated again for lowering. Whether the cache is filled is not observable.

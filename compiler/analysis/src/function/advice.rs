@@ -25,7 +25,7 @@ impl State {
         const LOOKED_AT: usize = 256;
         let at = at as usize;
         let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
-        let earlier = self.results.get(..at)?.iter().rev().flat_map(|result| result.exports.iter().rev());
+        let earlier = self.results.iter().take(at).rev().flat_map(|result| result.exports.iter().rev());
         let params = self.results.first()?.exports.iter();
         let is_value = |export: &&Export| {
             !matches!(
@@ -77,7 +77,7 @@ impl State {
         const LOOKED_AT: usize = 256;
         let at = at as usize;
         let here = self.results.get(at)?.exports.get(..wrong.exports as usize)?;
-        let earlier = self.results.get(..at)?.iter().rev().flat_map(|result| result.exports.iter().rev());
+        let earlier = self.results.iter().take(at).rev().flat_map(|result| result.exports.iter().rev());
         let context = self.results.first()?.exports.iter().find_map(|export| match &export.entry {
             Entry::Function(context) => Some(context),
             _ => None,

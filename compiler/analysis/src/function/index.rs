@@ -1,12 +1,11 @@
 //! An index from names to their definitions in the segments of a function.
 
-use crate::elaborate::{Export, SegmentResult};
+use crate::elaborate::{Export, SegmentResults};
 use crate::entry::Entry;
 use rx_base::name::NameMap;
 use rx_base::{Name, Span};
 use smallvec::SmallVec;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The definitions of each name: pairs of a segment and an index into its exports, ascending.
 #[derive(Debug, Default)]
@@ -56,27 +55,22 @@ impl Definitions {
     }
 
     /// Returns the last definition of `name` before segment `at`.
-    pub(super) fn lookup<'r>(&self, name: Name, at: u32, results: &'r [Arc<SegmentResult>]) -> Option<&'r Entry> {
+    pub(super) fn lookup<'r>(&self, name: Name, at: u32, results: &'r SegmentResults) -> Option<&'r Entry> {
         self.last(name, at, results).map(|(_, entry)| entry)
     }
 
     /// Like [`Definitions::lookup`]; returns the segment of the definition too.
-    pub(super) fn last<'r>(&self, name: Name, at: u32, results: &'r [Arc<SegmentResult>]) -> Option<(u32, &'r Entry)> {
+    pub(super) fn last<'r>(&self, name: Name, at: u32, results: &'r SegmentResults) -> Option<(u32, &'r Entry)> {
         self.before(name, at, results).next().map(|(segment, export)| (segment, &export.entry))
     }
 
     /// Returns the last place of a definition of `name` before segment `at`: its segment and span.
-    pub(super) fn place(&self, name: Name, at: u32, results: &[Arc<SegmentResult>]) -> Option<(u32, Span)> {
+    pub(super) fn place(&self, name: Name, at: u32, results: &SegmentResults) -> Option<(u32, Span)> {
         self.before(name, at, results).find_map(|(segment, export)| Some((segment, export.span?)))
     }
 
     /// Returns the exports of `name` before segment `at`, the last one first.
-    fn before<'r>(
-        &self,
-        name: Name,
-        at: u32,
-        results: &'r [Arc<SegmentResult>],
-    ) -> impl Iterator<Item = (u32, &'r Export)> {
+    fn before<'r>(&self, name: Name, at: u32, results: &'r SegmentResults) -> impl Iterator<Item = (u32, &'r Export)> {
         let places = self.0.get(&name).map(|places| places.as_slice()).unwrap_or_default();
         let before = places.partition_point(|(segment, _)| *segment < at);
         places

@@ -1,13 +1,13 @@
 //! The memoized state of a function's last run.
 
 use super::index::{Definitions, Mask};
-use crate::elaborate::{BlockState, SegmentResult, SharedTypes};
+use crate::elaborate::{BlockState, SegmentResult, SegmentResults, SharedTypes};
 use crate::signature::Header;
 use rx_base::Name;
 use rx_base::name::NameMap;
 use rx_context::FileContext;
 use rx_ir::{IndexSites, Signature, Summary};
-use rx_syntax::Segment;
+use rx_syntax::Segments;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,8 +23,8 @@ pub struct FunctionMemo(Mutex<Option<Box<State>>>);
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) file: Arc<FileContext>,
-    pub(super) segments: Vec<Arc<Segment>>,
-    pub(super) results: Vec<Arc<SegmentResult>>,
+    pub(super) segments: Segments,
+    pub(super) results: SegmentResults,
     /// The block state at the start of each segment, as of its elaboration.
     pub(super) starts: Vec<BlockState>,
     /// A filter of the names that each segment looked up.
@@ -64,7 +64,7 @@ impl FunctionMemo {
 
 impl State {
     /// Creates the state of a function of which only the header is elaborated.
-    pub(super) fn new(segments: &[Arc<Segment>], header: &Header, file: &Arc<FileContext>) -> State {
+    pub(super) fn new(segments: &Segments, header: &Header, file: &Arc<FileContext>) -> State {
         let empty = Arc::new(empty_result());
         let mut results = vec![empty; segments.len()];
         let mut definitions = Definitions::default();
@@ -75,10 +75,10 @@ impl State {
             *first = header.result.clone();
             definitions.insert(0, &header.result.exports);
         }
-        let mut state = State {
+        State {
             file: file.clone(),
-            segments: segments.to_vec(),
-            results,
+            segments: segments.clone(),
+            results: results.into_iter().collect(),
             starts: vec![BlockState::default(); segments.len()],
             masks: vec![Mask::default(); segments.len()],
             definitions,
@@ -89,32 +89,22 @@ impl State {
             numbered: BTreeSet::new(),
             index_sites: header.result.index_sites,
             types: SharedTypes::clone(&header.types),
-        };
-        state.note_numbered(0);
-        state
+        }
     }
 
     /// Replaces the segments of the last run. Returns the range of the new segments, and the names that the removed
     /// segments defined.
-    pub(super) fn replace_segments(&mut self, segments: &[Arc<Segment>]) -> (Range<usize>, Vec<Name>) {
-        let (before, after) = (self.segments.len(), segments.len());
-        let prefix = self.segments.iter().zip(segments).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
-        let most = before.min(after) - prefix;
-        let pairs_from_behind = self.segments.iter().rev().zip(segments.iter().rev()).take(most);
-        let suffix = pairs_from_behind.take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
-        let (replaced, dirty) = (prefix..before - suffix, prefix..after - suffix);
-        if before == after {
+    pub(super) fn replace_segments(&mut self, segments: &Segments) -> (Range<usize>, Vec<Name>) {
+        let (replaced, dirty) = self.segments.changed(segments);
+        self.segments = segments.clone();
+        if replaced.len() == dirty.len() {
             // A segment's last result stays until the new one is compared with it.
-            for (slot, segment) in self.segments[dirty.clone()].iter_mut().zip(&segments[dirty.clone()]) {
-                *slot = segment.clone();
-            }
-            self.note_numbered_header(&dirty);
             return (dirty, Vec::new());
         }
         // Indices shift, so the removed results are dropped. All names that they exported count as changed.
-        let gone = self.results[replaced.clone()].iter().flat_map(|result| &result.exports);
-        let gone = gone.map(|export| export.name).collect();
-        for result in &self.results[replaced.clone()] {
+        let removed = self.results.iter().take(replaced.end).skip(replaced.start);
+        let gone = removed.clone().flat_map(|result| &result.exports).map(|export| export.name).collect();
+        for result in removed {
             self.index_sites -= result.index_sites;
         }
         let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -123,10 +113,8 @@ impl State {
         for set in [&mut self.with_diagnostics, &mut self.with_requirements, &mut self.numbered] {
             *set = renumbered(set, &old, end);
         }
-        self.segments = segments.to_vec();
-        self.note_numbered_header(&dirty);
         let empty = Arc::new(empty_result());
-        self.results.splice(replaced.clone(), std::iter::repeat_n(empty, dirty.len()));
+        self.results = self.results.splice(replaced.clone(), std::iter::repeat_n(empty, dirty.len()));
         self.starts.splice(replaced.clone(), std::iter::repeat_n(BlockState::default(), dirty.len()));
         self.masks.splice(replaced, std::iter::repeat_n(Mask::default(), dirty.len()));
         (dirty, gone)
@@ -135,18 +123,8 @@ impl State {
     /// Notes whether a segment has names that begin with a digit.
     pub(super) fn note_numbered(&mut self, at: usize) {
         let Some(segment) = self.segments.get(at) else { return };
-        let index = u32::try_from(at).unwrap_or(u32::MAX);
-        match segment.tree().tokens.numbered().is_empty() {
-            true => self.numbered.remove(&index),
-            false => self.numbered.insert(index),
-        };
-    }
-
-    /// Notes the header if it was replaced. The other replaced segments are noted when they are elaborated.
-    fn note_numbered_header(&mut self, replaced: &Range<usize>) {
-        if replaced.contains(&0) {
-            self.note_numbered(0);
-        }
+        let is_empty = segment.tree().tokens.numbered().is_empty();
+        note(&mut self.numbered, u32::try_from(at).unwrap_or(u32::MAX), is_empty);
     }
 
     /// Returns the summary of the function's values for callers.
@@ -160,6 +138,14 @@ impl State {
         let result = returning.and_then(|result| result.returned_values.clone());
         (!requirements.is_empty() || result.is_some()).then(|| Arc::new(Summary { requirements, result }))
     }
+}
+
+/// Removes segment `at` from a set of segments if it is `empty`, otherwise adds it.
+pub(super) fn note(set: &mut BTreeSet<u32>, at: u32, empty: bool) {
+    match empty {
+        true => set.remove(&at),
+        false => set.insert(at),
+    };
 }
 
 /// Returns a set of segments without the segments `old`, where the segment after them gets the number `end`.

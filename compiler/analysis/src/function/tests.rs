@@ -3,7 +3,7 @@ use crate::signature::relax_header;
 use rx_base::{Diagnostic, Name, Span};
 use rx_context::FileContext;
 use rx_ir::{Signature, Summary};
-use rx_syntax::Segment;
+use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
 
 /// A module without other items.
@@ -62,7 +62,7 @@ const ASTRAY: [&str; 4] = [
 fn check(body: &[&str], width: usize) -> Vec<Diagnostic<Span>> {
     let mut texts = vec![HEADER.to_owned()];
     texts.extend(body.chunks(width).map(|parts| parts.concat()));
-    let segments: Vec<_> = texts.iter().map(|text| Arc::new(Segment::new(text.as_str().into()))).collect();
+    let segments: Segments = texts.iter().map(|text| Arc::new(Segment::new(text.as_str().into()))).collect();
     let file = Arc::new(FileContext::default());
     let header = relax_header(&segments[0], &file);
     let check = check_function(&segments, &header, &file, &Alone, &FunctionMemo::default());

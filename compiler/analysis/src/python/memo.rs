@@ -3,7 +3,7 @@
 use super::substitute::{self, Known};
 use super::value::PyConstants;
 use rx_base::Name;
-use rx_syntax::Segment;
+use rx_syntax::{Segment, Segments};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The last substitution in an item; the cache does not affect results.
@@ -15,82 +15,72 @@ struct Kept {
     constants: Arc<PyConstants>,
     /// The names of constants that the item binds itself.
     shadowed: Vec<Name>,
-    segments: Vec<Row>,
-    /// The number of rows with a substituted segment.
-    substituted: usize,
+    segments: Segments,
+    /// One row for each segment.
+    rows: Vec<Row>,
     /// The number of rows that bind names of constants.
     binding: usize,
+    /// The segments, substituted where that differs.
+    results: Segments,
 }
 
-/// A segment that has been examined.
+/// The findings about a segment.
 #[derive(Clone, Debug)]
 struct Row {
-    text: Arc<Segment>,
     /// Whether it may use a constant.
     affected: bool,
     /// The names of constants that it binds.
     binds: Box<[Name]>,
-    /// The substituted segment, if it differs.
-    result: Option<Arc<Segment>>,
 }
 
 impl SubstitutionMemo {
-    pub(super) fn substituted(
-        &self,
-        segments: &Arc<[Arc<Segment>]>,
-        constants: &Arc<PyConstants>,
-    ) -> Arc<[Arc<Segment>]> {
+    pub(super) fn substituted(&self, segments: &Segments, constants: &Arc<PyConstants>) -> Segments {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&kept.constants, constants) && kept.constants != *constants {
             *kept = Kept::default();
         }
         kept.constants = constants.clone();
         kept.follow(segments);
-        if kept.substituted == 0 {
-            return segments.clone();
-        }
-        kept.segments.iter().map(|row| row.result.as_ref().unwrap_or(&row.text).clone()).collect()
+        kept.results.clone()
     }
 }
 
 impl Kept {
     /// Examines the new segments, and substitutes in the segments that need it.
-    fn follow(&mut self, segments: &[Arc<Segment>]) {
-        let (before, after) = (self.segments.len(), segments.len());
-        let same = |(row, segment): (&Row, &Arc<Segment>)| Arc::ptr_eq(&row.text, segment);
-        let prefix = self.segments.iter().zip(segments).take_while(|pair| same(*pair)).count();
-        let most = before.min(after) - prefix;
-        let suffix =
-            self.segments.iter().rev().zip(segments.iter().rev()).take(most).take_while(|pair| same(*pair)).count();
-        let new = segments.iter().enumerate().skip(prefix).take(after - suffix - prefix).map(|(at, text)| {
+    fn follow(&mut self, segments: &Segments) {
+        let (replaced, changed) = self.segments.changed(segments);
+        let new = segments.iter().enumerate().take(changed.end).skip(changed.start).map(|(at, text)| {
             let (affected, binds) = substitute::look_at(text, &self.constants, at == 0);
-            Row { text: text.clone(), affected, binds, result: None }
+            Row { affected, binds }
         });
         let new: Vec<Row> = new.collect();
         self.binding += new.iter().filter(|row| !row.binds.is_empty()).count();
-        for old in self.segments.splice(prefix..before - suffix, new) {
+        for old in self.rows.splice(replaced.clone(), new) {
             self.binding -= usize::from(!old.binds.is_empty());
-            self.substituted -= usize::from(old.result.is_some());
         }
         let shadowed = match self.binding {
             0 => Vec::new(),
-            _ => sorted(self.segments.iter().flat_map(|row| row.binds.iter().copied())),
+            _ => sorted(self.rows.iter().flat_map(|row| row.binds.iter().copied())),
         };
         let same_names = shadowed == self.shadowed;
         self.shadowed = shadowed;
-        let dirty = if same_names { prefix..after - suffix } else { 0..after };
+        let (replaced, dirty) =
+            if same_names { (replaced, changed) } else { (0..self.segments.len(), 0..segments.len()) };
+        self.segments = segments.clone();
         let known = Known { constants: &self.constants, shadowed: &self.shadowed };
-        for row in self.segments.iter_mut().take(dirty.end).skip(dirty.start).filter(|row| row.affected) {
-            let result = substitute::segment(&row.text, &known).map(Arc::new);
-            self.substituted += usize::from(result.is_some());
-            self.substituted -= usize::from(row.result.is_some());
-            row.result = result;
-        }
+        let result = |(row, text): (&Row, &Arc<Segment>)| {
+            let substituted = if row.affected { substitute::segment(text, &known) } else { None };
+            substituted.map_or_else(|| text.clone(), Arc::new)
+        };
+        let texts = segments.iter().take(dirty.end).skip(dirty.start);
+        let results = self.results.splice(replaced, self.rows.iter().skip(dirty.start).zip(texts).map(result));
+        // Without a substituted segment, share also the list.
+        self.results = if results.is_same(segments) { segments.clone() } else { results };
     }
 }
 
 /// Returns the names of constants that an item binds itself.
-pub(super) fn shadowed(segments: &[Arc<Segment>], constants: &PyConstants) -> Vec<Name> {
+pub(super) fn shadowed(segments: &Segments, constants: &PyConstants) -> Vec<Name> {
     let binds = |(at, segment): (usize, &Arc<Segment>)| substitute::look_at(segment, constants, at == 0).1.into_vec();
     sorted(segments.iter().enumerate().flat_map(binds))
 }

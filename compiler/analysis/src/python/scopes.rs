@@ -7,14 +7,14 @@ use rx_base::Name;
 use rx_base::name::{NameMap, NameSet, name};
 use rx_context::file_context::bound_by_import;
 use rx_syntax::ast::{Expr, ExprKind, StatementKind};
-use rx_syntax::{Cursor, Segment, Statement, TokenKind};
+use rx_syntax::{Cursor, Segments, Statement, TokenKind};
 use std::sync::Arc;
 
 /// A part of a file outside its modules.
 #[derive(Clone, Debug)]
 pub enum Outer {
     /// Python code, imports and symbolic dims.
-    Python(Arc<[Arc<Segment>]>),
+    Python(Segments),
     /// A module or function, which binds its name and sees constants.
     Item {
         /// The column of its header.

@@ -4,9 +4,8 @@ use super::memo::shadowed;
 use super::substitute::{Known, edits};
 use super::value::{PyConstants, PyValue};
 use rx_base::Span;
-use rx_syntax::Segment;
+use rx_syntax::Segments;
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 /// A change of a segment's text. If one change contains another, the outer one is applied.
 pub(super) struct Edit {
@@ -15,7 +14,7 @@ pub(super) struct Edit {
 }
 
 /// Returns the text of an item with its constants replaced by literals.
-pub fn spelled_out(segments: &[Arc<Segment>], constants: &PyConstants) -> String {
+pub fn spelled_out(segments: &Segments, constants: &PyConstants) -> String {
     let shadowed = shadowed(segments, constants);
     let known = Known { constants, shadowed: &shadowed };
     segments.iter().map(|segment| applied(segment.text(), edits(segment, &known))).collect()

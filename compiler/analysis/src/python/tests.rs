@@ -2,11 +2,11 @@
 
 use super::{Outer, PyConstants, SubstitutionMemo, substituted, visible};
 use rx_base::name::name;
-use rx_syntax::Segment;
 use rx_syntax::ast::{ExprKind, StatementKind};
+use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
 
-fn segments(texts: &[&str]) -> Arc<[Arc<Segment>]> {
+fn segments(texts: &[&str]) -> Segments {
     texts.iter().map(|text| Arc::new(Segment::new((*text).into()))).collect()
 }
 
@@ -241,31 +241,40 @@ fn segments_are_replaced_again_only_where_something_changed() {
     let known = constants("W = 24\n", 0);
     let first = substituted(&raw, &known, &memo);
     assert!(Arc::ptr_eq(&first[1], &raw[1]) && !Arc::ptr_eq(&first[0], &raw[0]));
-    let edited: Arc<[Arc<Segment>]> =
-        [raw[0].clone(), Arc::new(Segment::new("z = h(y)\n".into())), raw[2].clone()].into();
+    let edited: Segments =
+        [raw[0].clone(), Arc::new(Segment::new("z = h(y)\n".into())), raw[2].clone()].into_iter().collect();
     let second = substituted(&edited, &known, &memo);
     assert!(Arc::ptr_eq(&first[0], &second[0]) && Arc::ptr_eq(&first[2], &second[2]));
     let third = substituted(&edited, &constants("W = 25\n", 0), &memo);
     assert!(third[0] != second[0] && third[1] == second[1]);
     let without = segments(&["y = f(x)\n"]);
-    assert!(Arc::ptr_eq(&substituted(&without, &known, &memo), &without));
+    assert_eq!(substituted(&without, &known, &memo).address(), without.address());
 }
 
 #[test]
 fn binding_of_a_constant_that_an_edit_adds_and_removes_is_seen_in_all_segments() {
     let memo = SubstitutionMemo::default();
     let known = constants("W = 24\n", 0);
-    let parts = |texts: &[&str]| segments(texts).to_vec();
-    let (head, uses, binds) = (parts(&["x = g(y)\n"]), parts(&["y = f(W)\n", "z = f(W)\n"]), parts(&["W = g(x)\n"]));
-    let free: Arc<[Arc<Segment>]> = [&head[..], &uses[..]].concat().into();
-    let bound: Arc<[Arc<Segment>]> = [&head[..], &binds[..], &uses[..]].concat().into();
+    let bound = segments(&["x = g(y)\n", "W = g(x)\n", "y = f(W)\n", "z = f(W)\n"]);
+    let (free, head) = (bound.splice(1..2, []), bound.splice(1..4, []));
     for _ in 0..2 {
         let replaced = substituted(&free, &known, &memo);
         assert!(Arc::ptr_eq(&replaced[0], &free[0]));
         assert!((1..3).all(|at| !Arc::ptr_eq(&replaced[at], &free[at])));
-        assert!(Arc::ptr_eq(&substituted(&bound, &known, &memo), &bound));
+        assert_eq!(substituted(&bound, &known, &memo).address(), bound.address());
     }
-    let head: Arc<[Arc<Segment>]> = head.into();
     substituted(&free, &known, &memo);
-    assert!(Arc::ptr_eq(&substituted(&head, &known, &memo), &head));
+    assert_eq!(substituted(&head, &known, &memo).address(), head.address());
+}
+
+#[test]
+fn substitution_after_edits_equals_one_from_scratch() {
+    let pool = segments(&["a = e(W)\n", "y = f(W)\n", "z = g(y, V)\n", "V = y\n", "v = h(z)\n"]);
+    let (known, memo) = (constants("W = 24\nV = 8\n", 0), SubstitutionMemo::default());
+    for edited in [&[0, 1, 2][..], &[0, 4, 2], &[0, 4, 1, 2], &[0, 4, 3, 2], &[0, 4, 2], &[0], &[], &[4, 3], &[4, 2, 1]]
+    {
+        let raw: Segments = edited.iter().map(|at: &usize| pool[*at].clone()).collect();
+        let from_scratch = substituted(&raw, &known, &SubstitutionMemo::default());
+        assert_eq!(substituted(&raw, &known, &memo), from_scratch, "{edited:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The open blocks of a walk: their declared regions, allocations and axes, and the writes so far.
+//! The open blocks of a walk with their declared regions, and the allocations and writes so far.
 
 use super::path::Step;
 use crate::reader::trace::{Access, Region};
@@ -21,7 +21,7 @@ pub(super) struct Declared<'t> {
 pub(super) struct Block<'t> {
     /// The number of open [`crate::reader::trace::Event::Open`] events at its start.
     level: usize,
-    /// The length of the path before its axes.
+    /// The length of the path at its start.
     pub(super) first_step: usize,
     pub(super) reads: Option<Declared<'t>>,
     pub(super) writes: Option<Declared<'t>>,

@@ -20,7 +20,7 @@ use rx_tir::{BufferId, Expr, PrimFunc, VarId};
 /// The values that a search tries for the symbols: in each attempt, all symbols have the same one.
 const TRIED: [i64; 12] = [5, 8, 16, 3, 17, 33, 64, 100, 2, 1, 4, 7];
 
-/// The limit on the attempts to prove a witness for all symbols.
+/// The limit on the attempts to generalize a witness of one index to all values of the symbols.
 const PROOFS: usize = 4;
 
 /// The limit on labels: a diagnostic with this many labels gets none for further places.
@@ -68,7 +68,7 @@ struct Witness {
     index: i64,
     /// The value of the extent.
     extent: i64,
-    /// The values of the symbols.
+    /// The values of the [`Relevant`] symbols.
     symbols: Vec<(VarId, i64)>,
     /// The names and values of the loops on which the index, its extent, or a condition or range on the path depends.
     loops: Vec<(String, i64)>,
@@ -79,7 +79,7 @@ enum Verdict {
     /// Out of range for all values of the symbols for which the access happens. The text, if known, is
     /// the index as a symbolic expression.
     Always(Witness, Option<String>),
-    /// Out of range for some values of the symbols.
+    /// Out of range for some values of the symbols, perhaps for all.
     Sometimes(Witness),
 }
 
@@ -214,7 +214,7 @@ impl<'t> Walk<'t> {
         self.explained(diagnostic, access, witness)
     }
 
-    /// Describes a dim of a buffer: ``axis 0 of `A`, which has extent n``.
+    /// Describes a dim of a buffer: ``axis 0 of `A`, which has extent n``, or for [`Side::Below`] `which begins at 0`.
     fn axis_of(&self, access: &Access, axis: usize, side: Side) -> String {
         let name = &access.name;
         match (side, access.shape.get(axis)) {
@@ -284,7 +284,7 @@ fn witness(
     Some(Witness { side, index, extent, symbols: symbols.to_vec(), loops: loops.collect() })
 }
 
-/// Returns the text of a dim with symbols under the names of their variables.
+/// Returns the text of a dim in which each symbol such as `%3` is replaced by the name of its variable.
 pub(super) fn spelled(dim: &Dim, func: &PrimFunc) -> String {
     let mut names = NameMap::default();
     dim.for_each_symbol(&mut |symbol| {

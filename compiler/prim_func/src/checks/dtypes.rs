@@ -1,4 +1,4 @@
-//! Reports stores whose conversion loses information, or may lose it.
+//! Reports floats stored to buffers of integers, if the conversion loses information or may lose it.
 
 use super::Walk;
 use crate::reader::stored::is_in_range;

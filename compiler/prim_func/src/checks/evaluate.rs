@@ -100,22 +100,22 @@ fn binary(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
     }
 }
 
-/// The least and the greatest value of an expression, both inclusive.
+/// A lower and an upper bound of the values of an expression, both inclusive.
 pub(super) type Interval = (i64, i64);
 
 /// The intervals of variables.
 pub(super) type Intervals = OfVars<Interval>;
 
 impl Intervals {
-    /// Returns the difference between a variable's greatest and least value.
+    /// Returns the difference between a variable's upper and lower bound.
     pub(super) fn width(&self, var: VarId) -> Option<i64> {
         let (least, greatest) = self.get(var)?;
         greatest.checked_sub(least)
     }
 
     /// Returns an interval that contains all values of an expression, provided that no cast or operation wraps around;
-    /// conditions are not regarded. `None` if unknown. For example, for `i` in 0..=3 the expression `i * 8 + 7` is in
-    /// 7..=31.
+    /// `None` if unknown. The conditions under which the expression is evaluated do not narrow the interval. For
+    /// example, for `i` in 0..=3 the expression `i * 8 + 7` is in 7..=31.
     pub(super) fn interval(&self, expr: &Expr) -> Option<Interval> {
         match expr {
             Expr::Int { value, .. } => Some((*value, *value)),

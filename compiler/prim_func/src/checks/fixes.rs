@@ -1,20 +1,19 @@
-//! Builds the fixes of the kernel checks: edits of the statement at a place.
+//! Builds the fixes of the kernel checks.
 
 use rx_base::{Fix, Name, Span};
 use rx_context::ItemPlace;
 use rx_syntax::ast::{ExprKind, StatementKind, TokenRange};
-use rx_syntax::{Segment, Statement, TokenKind};
-use std::sync::Arc;
+use rx_syntax::{Segment, Segments, Statement, TokenKind};
 
 /// The text of a prim_func.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'t> {
-    segments: &'t [Arc<Segment>],
+    segments: &'t Segments,
 }
 
 impl<'t> Text<'t> {
     /// Creates the text from its segments.
-    pub(super) fn of(segments: &'t [Arc<Segment>]) -> Text<'t> {
+    pub(super) fn of(segments: &'t Segments) -> Text<'t> {
         Text { segments }
     }
 

@@ -65,10 +65,10 @@ impl<'t> Step<'t> {
 /// that the search tries for the steps before it.
 const PLACES: usize = 4096;
 
-/// The limit on the length of a path.
+/// The limit on the length of a path. Longer ones are not searched.
 const LONGEST: usize = 128;
 
-/// The largest number of values tried for a loop that is not enumerated completely.
+/// The largest number of values tried for a loop or axis domain that is not enumerated completely.
 const SAMPLES: usize = 12;
 
 /// The limit on the steps that all searches of a function visit together. Proofs count too, see [`Searcher::is_spent`].
@@ -81,7 +81,7 @@ pub(super) const FUEL: usize = 1 << 14;
 pub(super) struct Searcher {
     /// The values of variables at the current place of a search.
     values: Values,
-    /// The number of steps that may still be visited.
+    /// The rest of the limit [`WORK`].
     work: usize,
 }
 
@@ -155,11 +155,11 @@ impl Searcher {
 struct Walk<'s, 't> {
     path: &'s [Step<'t>],
     relevant: &'s Relevant,
-    /// The largest extent of a loop that is enumerated completely.
+    /// The largest extent of a loop or axis domain that is enumerated completely.
     all: i64,
     /// The number of steps that this search may still visit.
     left: usize,
-    /// Thread axes and their values. Loops bound to the same thread axis have the same value.
+    /// Thread axes other than `vthread`, and their values. Loops bound to the same one have the same value.
     threads: Vec<(rx_base::Name, i64)>,
     work: &'s mut usize,
 }
@@ -298,7 +298,7 @@ impl Relevant {
         relevant
     }
 
-    /// Adds a variable and the thread axis to which its loop is bound.
+    /// Adds a variable and, if its loop is bound to a thread axis, that axis.
     pub(super) fn with(mut self, var: VarId, path: &[Step<'_>]) -> Relevant {
         self.vars.insert(var);
         self.threads.extend(path.iter().filter_map(|step| match step {

@@ -127,7 +127,7 @@ impl<'t> Walk<'t> {
         while let Some(expr) = open.pop() {
             match expr {
                 Expr::Load { buffer, indices, .. } if *buffer == access.buffer && indices == element => return true,
-                // The value of a `T.let` before the store.
+                // The value of a variable that is bound before the store, for example by `T.let`.
                 Expr::Var { var, .. } if looked_up < 64 => {
                     looked_up += 1;
                     open.extend(self.path.iter().rev().find_map(|step| match step {

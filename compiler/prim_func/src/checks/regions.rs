@@ -54,7 +54,7 @@ impl<'t> Walk<'t> {
         for block in self.blocks.around(access.buffer) {
             predicates += block.predicates;
             let inside = self.path.get(block.first_step..).unwrap_or_default();
-            // Conditional accesses are not checked.
+            // Accesses under other conditions than the predicates of the blocks are not checked.
             let is_certain = inside.iter().filter(|step| matches!(step, Step::Assume(..))).count() == predicates;
             let own = if access.write { block.writes } else { block.reads };
             if let Some(own) = own.filter(|_| is_certain && !block.is_opaque()) {
@@ -157,7 +157,7 @@ fn reported(
         .with_help(format!("declare the region that the block {verb}, or leave `{call}` out: it is inferred then"))
 }
 
-/// Whether the region consists of exactly the element.
+/// Whether the region is the element: in each dim it has the same index expression and the constant extent 1.
 fn is_plainly_in(element: &[Expr], region: &Region) -> bool {
     region.dims.len() == element.len()
         && region.dims.iter().zip(element).all(|((low, extent), index)| low == index && extent.as_int() == Some(1))

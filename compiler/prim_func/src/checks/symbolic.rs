@@ -223,7 +223,8 @@ impl Corner<'_, '_> {
         Some(())
     }
 
-    /// Enters all steps of the path; `None` if it is not proved that the iteration is reached.
+    /// Enters all steps of the path, assuming that no loop is empty. Returns `None` if a step has no value
+    /// ([`Corner::set`]) or the iteration is not proved to be reached.
     fn enter(&self, scope: &mut Scope, solved: Option<&(VarId, Dim)>) -> Option<()> {
         for step in self.path {
             match (step, solved) {

@@ -1,16 +1,16 @@
-//! Compares the checks with the interpreter: a kernel must behave as the checks report.
+//! Compares the bounds checks with the interpreter: a kernel must behave as the checks report.
 
 use proptest::prelude::*;
 use rx_base::name::name;
 use rx_base::{Code, Diagnostic};
 use rx_context::{FileContext, ItemPlace};
 use rx_interp::RunError;
-use rx_syntax::Segment;
+use rx_syntax::{Segment, Segments};
 use rx_tensor::Tensor;
 use std::sync::Arc;
 
-fn segments(text: &str) -> Vec<Arc<Segment>> {
-    vec![Arc::new(Segment::new(text.into()))]
+fn segments(text: &str) -> Segments {
+    Segments::from_iter([Arc::new(Segment::new(text.into()))])
 }
 
 fn found(text: &str) -> Vec<Diagnostic<ItemPlace>> {

@@ -37,7 +37,7 @@ pub enum Mistake<'t> {
     Twice(usize),
     /// There are more positional arguments than positional parameters.
     TooMany(usize),
-    /// The keyword `dtype` of a function with a parameter `dtype`, which TVM drops before the call.
+    /// The keyword `dtype` of a function that has such a parameter, but drops the keyword ([`DTypeKeyword::Dropped`]).
     Ignored(usize),
     /// Required parameters without an argument.
     Missing(Vec<&'t str>),

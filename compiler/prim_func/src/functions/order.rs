@@ -58,7 +58,7 @@ pub fn ordered(cursor: Cursor<'_>, function: &Function<'_>, arguments: &[Argumen
         }
         leading &= param.kind == ParamKind::Variadic || ordered.len() > before;
     }
-    // Extra positional arguments that older releases accept.
+    // Extra positional arguments that older releases may accept.
     let rest = bound.params.iter().zip(arguments).filter(|(bound, argument)| bound.is_none() && is_plain(argument));
     ordered.extend(rest.map(|(_, argument)| argument.clone()));
     Some(ordered)
@@ -109,7 +109,7 @@ pub fn in_order<'s>(cursor: Cursor<'_>, file: &FileContext, kind: &'s StatementK
     Cow::Owned(kind)
 }
 
-/// Whether an expression contains a call that [`put_in_order`] changes.
+/// Whether an expression contains a call whose arguments [`put_in_order`] replaces.
 fn is_out_of_order(cursor: Cursor<'_>, file: &FileContext, expr: &Expr) -> bool {
     let changes = |expr: &Expr| {
         let ExprKind::Call { callee, arguments } = &expr.kind else { return None };
@@ -186,7 +186,7 @@ fn first<T>(expr: &Expr, ask: &impl Fn(&Expr) -> Option<T>) -> Option<T> {
     None
 }
 
-/// Returns the expressions of a statement in a function's body.
+/// Returns the outermost expressions of a statement in a function's body; none for a `def`, `class` or decorator.
 fn expressions(kind: &StatementKind) -> Vec<&Expr> {
     match kind {
         StatementKind::Decorator(_) | StatementKind::Class { .. } | StatementKind::Def { .. } => Vec::new(),

@@ -3,6 +3,7 @@
 //! by key, other values must be equal.
 
 use super::Walk;
+use super::forms::Level;
 use crate::attributes::literal;
 use rx_base::{Code, Diagnostic};
 use rx_context::ItemPlace;
@@ -13,8 +14,8 @@ use rx_syntax::ast::Expr;
 
 /// An attribute that the function or an open block has set.
 pub(super) struct Attribute {
-    /// The column of its statement.
-    pub(super) column: u32,
+    /// The level of its statement.
+    pub(super) level: Level,
     /// Whether a block sets it rather than the function.
     of_block: bool,
     key: String,
@@ -23,13 +24,13 @@ pub(super) struct Attribute {
 }
 
 impl Walk<'_> {
-    /// Checks and records the entries of a `T.func_attr` or `T.sblock_attr` in this column.
+    /// Checks and records the entries of a `T.func_attr` or `T.sblock_attr` at this level.
     pub(super) fn state_attributes(
         &mut self,
         cursor: Cursor<'_>,
         of_block: bool,
         entries: &[(Option<Expr>, Expr)],
-        column: u32,
+        level: Level,
     ) {
         let place = |walk: &Self, expr: &Expr| ItemPlace::Segment(walk.segment, cursor.span(expr.tokens));
         let repeated = repeated_keys(cursor, entries);
@@ -43,7 +44,7 @@ impl Walk<'_> {
                 continue;
             }
             let value = literal(cursor, written);
-            let is_same = |it: &&Attribute| it.of_block == of_block && it.column == column && it.key == text;
+            let is_same = |it: &&Attribute| it.of_block == of_block && it.level == level && it.key == text;
             let mut before = self.attributes.iter().filter(is_same);
             let clash = match of_block {
                 false => before.next().map(|first| {
@@ -63,7 +64,7 @@ impl Walk<'_> {
                 self.found.push(found);
             }
             let place = place(self, written);
-            self.attributes.push(Attribute { column, of_block, key: text.into_owned(), value, place });
+            self.attributes.push(Attribute { level, of_block, key: text.into_owned(), value, place });
         }
     }
 }

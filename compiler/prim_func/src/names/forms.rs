@@ -21,15 +21,31 @@ const NO_STATEMENTS: &[&str] =
 /// The members of `T.axis`.
 const AXES: &[&str] = &["spatial", "reduce", "scan", "opaque", "remap", "S", "R"];
 
+/// The position of a statement in its function. The column alone does not tell blocks apart: a block on the line of its
+/// header has the column of the statements around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Level {
+    /// The number of open blocks.
+    blocks: usize,
+    column: u32,
+}
+
+impl Level {
+    /// Whether a statement here is in the block, and in the `for` or `if`, of an earlier statement at `outer`.
+    fn is_within(self, outer: Level) -> bool {
+        outer.blocks <= self.blocks && outer.column <= self.column
+    }
+}
+
 impl Walk<'_> {
     /// Checks the forms in a statement at column `indent`; `kind` is the statement after
     /// [`in_order`](crate::functions::in_order).
     pub(super) fn forms(&mut self, cursor: Cursor<'_>, kind: &StatementKind, indent: u32) {
-        self.stated.retain(|(column, _)| *column <= indent);
-        self.attributes.retain(|stated| stated.column <= indent);
+        let level = Level { blocks: self.nest.blocks(), column: indent };
+        self.stated.retain(|(stated, _)| level.is_within(*stated));
+        self.attributes.retain(|stated| level.is_within(stated.level));
         match kind {
             StatementKind::With(items) => {
-                self.stated.retain(|(column, _)| *column < indent);
                 for item in items {
                     self.form(cursor, &item.context);
                 }
@@ -40,7 +56,7 @@ impl Walk<'_> {
                         let message = format!("`{}` is no statement", cursor.source(value.tokens));
                         self.mistake(Code::MisplacedStatement, cursor.span(value.tokens), message);
                     }
-                    self.statement_once(cursor, form, arguments, indent, cursor.span(value.tokens));
+                    self.statement_once(cursor, form, arguments, level, cursor.span(value.tokens));
                 }
             }
             StatementKind::Assign { targets, value } => {
@@ -50,7 +66,7 @@ impl Walk<'_> {
                     self.remap(cursor, target, arguments);
                 }
                 if form.starts_with("axis.") || form == "sblock_alloc_buffer" {
-                    self.bound_once(cursor, target, indent);
+                    self.bound_once(cursor, target, level);
                 }
             }
             StatementKind::For { target, iter } => self.grid(cursor, target, iter),
@@ -84,7 +100,7 @@ impl Walk<'_> {
         Some((form, arguments))
     }
 
-    /// Reports `T.axis.spatail`, a kind of axis that does not exist.
+    /// Reports a kind of axis that does not exist, such as `T.axis.spatail`.
     fn unknown_axis(&mut self, cursor: Cursor<'_>, callee: &Expr, head: &str, axis: &str) {
         let segment = self.segment;
         let place = |tokens: TokenRange| ItemPlace::Segment(segment, cursor.span(tokens));
@@ -122,8 +138,8 @@ impl Walk<'_> {
 
     /// Reports a second `T.reads` or `T.writes` in a block and a `T.func_attr` of a literal that is no dictionary.
     /// Checks and records the attributes of the function or block.
-    fn statement_once(&mut self, cursor: Cursor<'_>, form: &str, arguments: &[Argument], indent: u32, span: Span) {
-        if matches!(form, "reads" | "writes") && !self.first_time(form, indent) {
+    fn statement_once(&mut self, cursor: Cursor<'_>, form: &str, arguments: &[Argument], level: Level, span: Span) {
+        if matches!(form, "reads" | "writes") && !self.first_time(form, level) {
             self.mistake(Code::MisplacedStatement, span, format!("the block has a `T.{form}` already"));
         }
         let Some(first) = arguments.first() else { return };
@@ -137,33 +153,33 @@ impl Walk<'_> {
             return;
         };
         match form {
-            "func_attr" => self.state_attributes(cursor, false, entries, indent),
-            "sblock_attr" | "block_attr" => self.state_attributes(cursor, true, entries, indent),
+            "func_attr" => self.state_attributes(cursor, false, entries, level),
+            "sblock_attr" | "block_attr" => self.state_attributes(cursor, true, entries, level),
             _ => {}
         }
     }
 
     /// Reports an axis or buffer that is bound twice in the same block.
-    fn bound_once(&mut self, cursor: Cursor<'_>, target: &Expr, indent: u32) {
+    fn bound_once(&mut self, cursor: Cursor<'_>, target: &Expr, level: Level) {
         let names = match &target.kind {
             ExprKind::Tuple(names) => names.as_slice(),
             _ => std::slice::from_ref(target),
         };
         for name in names.iter().filter(|name| matches!(name.kind, ExprKind::Name)) {
             let text = cursor.text(name.tokens.start);
-            if !self.first_time(&format!("= {text}"), indent) {
+            if !self.first_time(&format!("= {text}"), level) {
                 let message = format!("`{text}` is bound in this block already");
                 self.mistake(Code::DuplicateDefinition, cursor.span(name.tokens), message);
             }
         }
     }
 
-    /// Records a form or binding of the block with statements at column `indent`; returns whether it is the first of
-    /// its kind in the block.
-    fn first_time(&mut self, form: &str, indent: u32) -> bool {
+    /// Records a form or binding of the block with statements at `level`; returns whether it is the first of its kind
+    /// in the block.
+    fn first_time(&mut self, form: &str, level: Level) -> bool {
         let form = name(form);
-        let is_first = !self.stated.contains(&(indent, form));
-        self.stated.push((indent, form));
+        let is_first = !self.stated.contains(&(level, form));
+        self.stated.push((level, form));
         is_first
     }
 
@@ -209,7 +225,7 @@ impl Walk<'_> {
             }
             for argument in arguments.iter().filter(|argument| argument.keyword.is_none()) {
                 let ExprKind::Call { callee: inner, arguments } = &argument.value.kind else { continue };
-                // A dtype among the arguments of a `T.` function is reported by `argument_values`.
+                // `argument_values` reports a dtype without a value, such as `T.int64()`, in a call of a `T.` function.
                 let is_known = self.is_dtype(cursor, inner) && self.tir_function(cursor, callee).is_some();
                 if arguments.is_empty() && !is_known {
                     let message = format!("`{}` has no value", cursor.source(argument.value.tokens));

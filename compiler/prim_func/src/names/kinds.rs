@@ -31,7 +31,7 @@ const DECLARING: &[&str] = &[
     "Tuple",
 ];
 
-/// The names that the statements so far bind to buffers and to scalars.
+/// The names that are known so far to be buffers or scalars.
 #[derive(Default)]
 pub(super) struct Kinds {
     buffers: NameSet,
@@ -140,7 +140,7 @@ impl Walk<'_> {
         (self.file.namespace(head) == Some(Namespace::Tir)).then_some(function)
     }
 
-    /// Reports `T.int64()` where a value is needed, also inside lists, tuples and parentheses.
+    /// Reports a dtype that is called without a value, such as `T.int64()`, also inside lists, tuples and parentheses.
     fn without_value(&mut self, cursor: Cursor<'_>, value: &Expr) {
         match &value.kind {
             ExprKind::Tuple(items) | ExprKind::List(items) => {

@@ -38,7 +38,7 @@ pub fn is_module_member(name: &str) -> bool {
     MODULE_MEMBERS.contains(&name)
 }
 
-/// Returns the known members of `T` in alphabetical order; of the dtypes, only some.
+/// Returns the known members of `T` in ASCII order; of the dtypes, only some.
 pub fn all() -> impl Iterator<Item = &'static str> {
     static ALL: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let functions = functions::names().filter(|name| !name.contains('.'));
@@ -72,7 +72,7 @@ fn is_old_dtype(member: &str) -> bool {
     })
 }
 
-/// Whether a name is a short dtype of TVM 0.27: `f32`, `i64x4`.
+/// Whether a name looks like a short dtype of TVM 0.27: `f32`, `i64x4`.
 fn is_short_dtype(member: &str) -> bool {
     let digits = member.trim_start_matches(['b', 'f', 'i', 'u']);
     let width = digits.split(['x', '_']).next().unwrap_or_default();

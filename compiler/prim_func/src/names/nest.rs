@@ -84,6 +84,11 @@ impl Nest {
         !self.blocks.is_empty()
     }
 
+    /// Returns the number of blocks around the current statement.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Whether a name is the variable of a loop outside a block with axes, and the current statement may not use it.
     pub(super) fn is_out_of_reach(&self, name: Name) -> bool {
         let around = self.loops.iter().rfind(|open| open.variable == name);

@@ -22,7 +22,7 @@ pub(super) struct Scopes {
 }
 
 impl Scopes {
-    /// Ends the scopes that do not contain a statement.
+    /// Ends the scopes that do not contain the statement, and sets `is_region` for it.
     pub(super) fn enter(&mut self, cursor: Cursor<'_>, statement: &Statement) {
         let column = statement.indent + u32::from(statement.inline);
         while let Some((_, name)) = self.open.pop_if(|(least, _)| *least > column) {

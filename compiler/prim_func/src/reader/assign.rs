@@ -233,7 +233,9 @@ impl Reader<'_> {
     /// Reads `A[i] += value` or `x += value`, or another augmented assignment.
     pub(super) fn changed(&mut self, cursor: Cursor<'_>, target: &Tree, op: BinaryOp, value: &Tree) -> Outcome<Step> {
         let before = self.value(cursor, target)?;
-        let read = self.last_access();
+        // A variable's value is no access of a buffer of the program.
+        let is_element = matches!(target.kind, ExprKind::Subscript { .. });
+        let read = self.last_access().filter(|_| is_element);
         let change = self.value(cursor, value)?;
         let after = self.infix(cursor.at(value.tokens), op, before.clone(), change)?;
         let (buffer, indices) = match (before, &target.kind) {

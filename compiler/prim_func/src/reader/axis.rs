@@ -10,7 +10,8 @@ use rx_syntax::{At, Cursor};
 use rx_tir::{Expr, Iter, IterKind};
 
 impl Reader<'_> {
-    /// Reads `vi, vj = T.axis.remap("SR", [i, j])`, `vi = T.axis.spatial(n, i)` and `a, b = items`.
+    /// Reads an assignment that defines axes of a block, such as `vi, vj = T.axis.remap("SR", [i, j])` or
+    /// `vi = T.axis.spatial(n, i)`, or that unpacks a list or tuple: `a, b = items`.
     pub(super) fn assign_axes(&mut self, cursor: Cursor<'_>, target: &Tree, value: &Tree) -> Outcome<Step> {
         let targets: Vec<&Tree> = match &target.kind {
             ExprKind::Tuple(targets) | ExprKind::List(targets) => targets.iter().collect(),

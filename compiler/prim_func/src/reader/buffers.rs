@@ -179,7 +179,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Checks that a parameter has no offset: it begins where its memory begins.
+    /// Checks that the declaration of a parameter does not set an offset other than 0.
     pub(super) fn no_offset(&self, at: At<'_>, declared: &Declaration) -> Outcome<()> {
         match declared.offset {
             None => Ok(()),
@@ -312,7 +312,7 @@ impl Reader<'_> {
         Ok(self.allocated(at, name, declared))
     }
 
-    /// Reads `T.allocate([n], "float32", "global")`: memory to which a `T.decl_buffer` gives a shape.
+    /// Reads `T.allocate([n], "float32", "global")`: memory, for example for a `T.decl_buffer`.
     pub(super) fn allocate(&mut self, at: At<'_>, name: Name, arguments: &[Argument]) -> Outcome<Value> {
         match self.alloc_buffer(at, name, None, arguments)? {
             Value::Buffer(view) => Ok(Value::Pointer(view)),

@@ -62,7 +62,7 @@ impl Reader<'_> {
             }
             ("if_then_else" | "Select", [test, then, otherwise]) => {
                 let test = self.value(at.cursor, test)?;
-                // TVM keeps the expression even if the test is a Python constant.
+                // A test that is a Python constant becomes an expression, so it does not select an alternative here.
                 let test = Value::Expr(self.truth(at, test)?);
                 let (then, otherwise) = self.branches(at.cursor, &test, then, otherwise)?;
                 return self.choice(at, test, then, otherwise);
@@ -251,7 +251,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the name of the intrinsic of which a member of `T` is an alias: `abs` for `T.fabs`.
+/// Returns the name of the intrinsic of which a member of `T` is an alias: `abs` for `T.fabs`. Other names are
+/// returned unchanged.
 fn spelled(member: &str) -> &str {
     match member {
         "fabs" => "abs",

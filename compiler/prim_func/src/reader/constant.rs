@@ -52,7 +52,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Converts a value to a condition: a `bool`, or an integer compared with 0.
+    /// Converts a bool or an integer to a condition. An integer holds if it is not 0.
     pub(super) fn truth(&mut self, at: At<'_>, value: Value) -> Outcome<Expr> {
         let scalar = self.scalar(at, value)?;
         if !scalar.dtype().is_bool() && !scalar.dtype().is_int() {

@@ -25,9 +25,8 @@ use rx_base::{Code, Name};
 use rx_context::ItemPlace;
 use rx_context::macros::{is_hygienic, makes_macro};
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, Parameter, StatementKind};
-use rx_syntax::{Cursor, Segment};
+use rx_syntax::{Cursor, Segments};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// The maximum number of statements that the macro calls of a function expand to. Every call counts all statements of
 /// its macro.
@@ -36,11 +35,11 @@ const MOST_STATEMENTS: usize = 1 << 16;
 /// The limit on the open expansions of one macro.
 const MOST_RECURSIVE: usize = 128;
 
-/// The macros that a function defines, and the open expansions.
+/// The macros that are known while a function is read, and their expansions.
 pub(super) struct Macros<'a> {
     /// The current text: the function's, or that of a macro of another item.
-    segments: &'a [Arc<Segment>],
-    /// The parsed statements of each text that contains macros, by the text's address.
+    segments: &'a Segments,
+    /// The parsed statements of the texts of the macros called so far, by the text's address.
     trees: FxHashMap<usize, Rc<Vec<Node<'a>>>>,
     /// The definitions found so far; [`Value::Macro`] is an index.
     defined: Vec<Definition<'a>>,
@@ -60,11 +59,11 @@ type Id = (usize, u32);
 /// The definition of a macro.
 #[derive(Clone, Copy)]
 struct Definition<'a> {
-    segments: &'a [Arc<Segment>],
+    segments: &'a Segments,
     /// The index of its `def`; `None` for the first `def` of the text.
     def: Option<u32>,
     hygienic: bool,
-    /// The visible scopes: those before the index `scopes`, except those before `floor`.
+    /// The scopes that a hygienic macro sees: those before the index `scopes`, except those before `floor`.
     scopes: usize,
     floor: usize,
     /// The name of the other item that is the macro or contains it; `None` if the macro is in the function's text.
@@ -81,7 +80,7 @@ struct Expansion {
 }
 
 impl<'a> Macros<'a> {
-    pub(super) fn new(segments: &'a [Arc<Segment>]) -> Macros<'a> {
+    pub(super) fn new(segments: &'a Segments) -> Macros<'a> {
         Macros {
             segments,
             trees: FxHashMap::default(),
@@ -93,7 +92,8 @@ impl<'a> Macros<'a> {
         }
     }
 
-    /// Returns the macro of another item that is being expanded, and the position of the call.
+    /// Returns the macro of the innermost open expansion and the position of its call; `None` if the macro's text is
+    /// the function's.
     pub(super) fn outside(&self) -> Option<(Name, &ItemPlace)> {
         self.open.last()?.outside.as_ref().map(|(name, used)| (*name, used))
     }
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
             None => {
                 let known = self.file.macros.get(&name)?;
                 let outside = Some(name);
-                let (segments, hygienic) = (&*known.segments, known.hygienic);
+                let (segments, hygienic) = (&known.segments, known.hygienic);
                 // A hygienic macro does not see the names in the outermost scope, which contains the function's symbols
                 // (`floor`). The scope itself stays (`scopes`), since new symbols of the macro are declared in it.
                 Some(Definition { segments, def: None, hygienic, scopes: 1, floor: 1, outside })
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         }) else {
             return self.unsupported(cursor.at(call.tokens), &format!("the macro `{called}`"));
         };
-        let id = (definition.segments.as_ptr() as usize, def.index);
+        let id = (definition.segments.address(), def.index);
         // Recursion is allowed, since a test of the parameters can end it: `if depth > 0: visit(x, depth - 1)`.
         if self.macros.open.iter().filter(|open| open.id == id).count() >= MOST_RECURSIVE {
             let message = format!("the macro `{called}` calls itself more than {MOST_RECURSIVE} levels deep");
@@ -311,9 +311,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the statements of a text, which are parsed once.
-    fn statements_of(&mut self, segments: &'a [Arc<Segment>]) -> Rc<Vec<Node<'a>>> {
+    fn statements_of(&mut self, segments: &'a Segments) -> Rc<Vec<Node<'a>>> {
         let file = self.file;
-        let tree = self.macros.trees.entry(segments.as_ptr() as usize);
+        let tree = self.macros.trees.entry(segments.address());
         tree.or_insert_with(|| Rc::new(tree::read(segments, file))).clone()
     }
 }

@@ -66,7 +66,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Limits the length of a chain, since it becomes an expression whose depth is its length.
+    /// Limits the number of operands of a chain, or of nested loops, since the depth of the IR grows with it.
     pub(super) fn few(&self, at: At<'_>, count: usize) -> Outcome<()> {
         match count > DEEPEST {
             true => self.mistake(at, Code::NestingTooDeep, format!("the expression has more than {DEEPEST} operands")),
@@ -298,7 +298,7 @@ impl Reader<'_> {
                 _ => indices.push((self.integer_of(at.cursor, item)?, item.tokens)),
             }
         }
-        // TVM writes the only element of a 0-dim tensor or of a variable as `A[0]`.
+        // TVM writes the only element of a 0-dim tensor as `A[0]`.
         if view.shape.is_empty() && matches!(&indices[..], [(only, _)] if only.as_int() == Some(0)) {
             indices.clear();
         }

@@ -157,8 +157,9 @@ impl Reader<'_> {
         self.fragments.insert(root, shape);
         let (rows, columns) = shape.of(place);
         let dtype = view.dtype;
-        // The index is for example `C.elem_offset // C.strides[0] // 16 * …`. However it numbers the fragments, it
-        // refers to the view.
+        // For a view of one fragment, the index computes the fragment's number in the buffer from the view's offset. An
+        // example is `C.elem_offset // C.strides[0] // 16 * …` for the view `C`. The number is not needed, since the
+        // view itself is the fragment.
         if matches!(view.source, Source::Region { .. }) && cursor.source(index.tokens).contains(".elem_offset") {
             let dims: Vec<Option<i64>> = view.shape.iter().rev().take(2).map(Expr::as_int).collect();
             return match dims[..] {
@@ -179,7 +180,7 @@ impl Reader<'_> {
         let whole = Rc::new(View::of_buffer(&self.func, root));
         let matrix = match tile(&whole, &number, (rows, columns)) {
             Some(tile) => tile,
-            // Fragments that do not tile the buffer are stored consecutively.
+            // Fragments that are not known to tile the buffer are stored consecutively.
             None => flat(&whole, scaled(&number, rows * columns), int(columns, number.dtype()), dtype),
         };
         Ok((Matrix::new(Rc::new(matrix), false), place, dtype))
@@ -308,7 +309,8 @@ impl Reader<'_> {
         Ok(Rc::new(flat(&whole, begin, stride, whole.dtype)))
     }
 
-    /// Returns the memory that offsets of pointers into the view refer to.
+    /// Returns the dense view in which the offset of a matrix counts: for a box the whole underlying buffer, otherwise
+    /// the view itself.
     fn whole(&self, at: At<'_>, view: Rc<View>) -> Outcome<Rc<View>> {
         let is_dense = match &view.source {
             Source::Flat { strides, .. } => strides.is_none(),

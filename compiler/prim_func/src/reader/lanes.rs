@@ -56,8 +56,8 @@ impl Reader<'_> {
         Ok(None)
     }
 
-    /// Reads `view[index] = value` as a loop over the lanes. Requires that the value loads the stored buffer only at
-    /// the stored indices.
+    /// Reads `view[index] = value` as a loop over the lanes. Reports the store as unsupported if the value loads the
+    /// stored buffer at other indices than the stored ones.
     pub(super) fn vector_store(
         &mut self,
         cursor: Cursor<'_>,
@@ -170,7 +170,7 @@ fn is_ramp(member: &str) -> bool {
     matches!(member, "Ramp" | "ramp")
 }
 
-/// Whether a value loads an element of the stored buffer at other indices.
+/// Whether a value loads an element of the stored buffer at indices that are not the same expressions as `at`.
 fn reads_elsewhere(value: &Expr, stored: BufferId, at: &[Expr]) -> bool {
     let mut found = false;
     value.walk(&mut |part| {

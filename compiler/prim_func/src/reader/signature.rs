@@ -266,14 +266,14 @@ impl Reader<'_> {
             }
         }
         self.integer_of(inner_cursor, tree).map_err(|mut mistake| {
-            // Positions inside the string are replaced by the position of the string.
+            // The error is reported at the whole string.
             mistake.primary = self.place(at);
             mistake
         })
     }
 }
 
-/// Returns the names in the expression of a dim that are operands or arguments, not callees.
+/// Returns the names in the arithmetic of a dim and in the arguments of its calls.
 fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
     let mut names = Vec::new();
     let mut open = vec![tree];

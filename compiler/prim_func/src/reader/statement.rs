@@ -35,7 +35,7 @@ impl Binder {
 
 /// The result of reading a statement.
 pub(super) enum Step {
-    /// A complete statement; empty if it has no effect.
+    /// A complete statement; empty if the text adds none to the IR, for example a declaration.
     Done(Stmt),
     /// A binder that encloses the rest of the body.
     Open(Binder),
@@ -48,7 +48,7 @@ impl Step {
 /// A body under construction.
 #[derive(Default)]
 pub(super) struct Sequence {
-    /// The open binders, each with the statements before it.
+    /// The open binders, each with the statements between the previous binder and it.
     pub(super) open: Vec<(Vec<Stmt>, Binder)>,
     /// The statements after the last binder.
     pub(super) current: Vec<Stmt>,
@@ -213,7 +213,7 @@ impl Reader<'_> {
                 Some(Box::new(inner))
             }
         };
-        // A test with a value known in Python selects a branch during translation.
+        // A test that is a Python bool selects a branch during translation.
         Ok(match constant {
             Some(true) => *then,
             Some(false) => otherwise.map_or(Stmt::nothing(), |part| *part),

@@ -1,6 +1,11 @@
-//! Conversion of stored values to the dtype of the buffer (TVM `BufferStore` in `src/tirx/script/builder/ir.cc`). TVM
-//! converts every value, warns if a float becomes an integer, and rejects constants that are out of the range of the
-//! buffer's dtype.
+//! Conversion of stored values to the dtype of the buffer, as in TVM (`BufferStore` in
+//! `src/tirx/script/builder/ir.cc`).
+//!
+//! - Every value is converted.
+//! - TVM rejects constants that are out of the range of the buffer's dtype. They are errors here, too, except float
+//!   constants in a buffer of integers (see the next item).
+//! - TVM warns if a float becomes an integer. Such a conversion is recorded as `Event::Converted`, from which a warning
+//!   is made, unless it is of a constant that the integer dtype represents exactly.
 
 use super::constant::{float_constant, integer_constant};
 use super::trace::Event;
@@ -34,7 +39,7 @@ impl Reader<'_> {
             Value::Expr(expr) => (expr.dtype(), constant_of(expr)),
             _ => return self.converted(at, value, into),
         };
-        // For Python numbers [`Reader::constant`] reports values that do not fit.
+        // For a Python float, [`Reader::constant`] reports a value that does not fit a float dtype.
         let is_python = matches!(value, Value::Float(_));
         match constant {
             Some(Constant::Int(number)) if from.is_int() && integer_constant(number, into).is_none() => {
@@ -93,8 +98,8 @@ fn constant_of(expr: &Expr) -> Option<Constant> {
 
 /// Whether the integer part of a number is representable in an integer dtype.
 pub(crate) fn is_in_range(number: f64, dtype: DType) -> bool {
-    // Integer dtypes have at most 64 bits, so numbers of magnitude 2^100 or more are out of range. Smaller ones convert
-    // to `i128` without overflow. The comparison is false for NaN.
+    // Integer dtypes have at most 64 bits, so numbers of magnitude 2^100 or more are out of range. The conversion of
+    // smaller ones to `i128` drops the fraction, but does not overflow. The comparison is false for NaN.
     number.abs() < (1i128 << 100) as f64 && integer_constant(number as i128, dtype).is_some()
 }
 

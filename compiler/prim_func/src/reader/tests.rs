@@ -10,16 +10,18 @@ mod run;
 
 use corpus::read_all;
 use rx_syntax::document::FileKind;
+use rx_syntax::{Segment, Segments};
 use rx_tir::print::script;
 use rx_tir::renumber::renumber;
 use rx_tir::rewrite::map_stmt_shallow;
 use rx_tir::{Expr, PrimFunc, Stmt};
+use std::sync::Arc;
 
 /// Checks that printing a function and reading it again gives the same function, up to ids, names and positions, and
 /// that the printed text has no unbound names.
 fn round_trip(place: &str, func: &PrimFunc) {
     let text = script(func);
-    let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
+    let segments = Segments::from_iter([Arc::new(Segment::new(text.as_str().into()))]);
     let unbound = crate::names::unbound_names(&segments, &rx_context::FileContext::default());
     assert!(unbound.is_empty(), "{place}: {unbound:?}\n{text}");
     reads_back(place, func);
@@ -28,7 +30,7 @@ fn round_trip(place: &str, func: &PrimFunc) {
 /// Does the same as [`round_trip`], but allows unbound names in the text.
 fn reads_back(place: &str, func: &PrimFunc) {
     let text = script(func);
-    let segments = [std::sync::Arc::new(rx_syntax::Segment::new(text.as_str().into()))];
+    let segments = [Arc::new(Segment::new(text.as_str().into()))];
     let signature =
         crate::signature::prim_func_signature(segments.iter().map(|s| &**s), &rx_context::FileContext::default());
     let params = signature.map_or(Vec::new(), |signature| signature.params.to_vec());

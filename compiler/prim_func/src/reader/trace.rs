@@ -18,9 +18,8 @@ use rx_base::{Code, DType, Diagnostic, Name, counted};
 use rx_context::file_context::python_names;
 use rx_context::{FileContext, ItemPlace, MacroPlace};
 use rx_syntax::ast::{Argument, Expr as Tree, ExprKind, StatementKind, TokenRange};
-use rx_syntax::{At, Cursor, Segment, TokenKind};
+use rx_syntax::{At, Cursor, Segments, TokenKind};
 use rx_tir::{BufferId, Expr, Iter, LoopKind, PrimFunc, VarId};
-use std::sync::Arc;
 
 /// The maximum number of expression nodes in the trace of a function. It counts the nodes of each load and of the
 /// declared regions and, at each use of a name, those of the name's value. If bindings use earlier ones repeatedly, the
@@ -139,13 +138,13 @@ pub(crate) struct Access {
     pub(crate) write: bool,
     /// The underlying buffer of the indexed view.
     pub(crate) buffer: BufferId,
-    /// The element's indices in that buffer; `None` if the view reshapes memory.
+    /// The element's indices in that buffer; `None` if the view, or a view that it is a box of, is a `Source::Flat`.
     pub(crate) element: Option<Vec<Expr>>,
     /// The source text of the indexed tensor.
     pub(crate) name: String,
     /// The shape of the indexed tensor.
     pub(crate) shape: Vec<Expr>,
-    /// The indices in the brackets, and their positions.
+    /// The indices and their positions, usually in the brackets.
     pub(crate) indices: Vec<(Expr, ItemPlace)>,
     /// The position of the whole access, `A[i, j]`.
     pub(crate) place: ItemPlace,
@@ -158,7 +157,7 @@ pub(crate) struct Access {
 pub(crate) struct Trace {
     /// The tables of variables and buffers. Its body and parameters are incomplete.
     pub(crate) func: PrimFunc,
-    /// The events in source order.
+    /// The events, statement by statement.
     pub(crate) events: Vec<Event>,
     /// The position of each buffer's declaration, indexed by buffer.
     pub(crate) declared: Vec<Option<ItemPlace>>,
@@ -185,7 +184,7 @@ pub(super) struct Record {
 }
 
 /// Traces a prim_func. Returns `None` if there is no header or if the text has syntax errors.
-pub(crate) fn trace(segments: &[Arc<Segment>], context: &FileContext, name: Name) -> Option<Trace> {
+pub(crate) fn trace(segments: &Segments, context: &FileContext, name: Name) -> Option<Trace> {
     let broken = segments.iter().any(|segment| !rx_syntax::syntax_diagnostics(segment).is_empty());
     if broken {
         return None;

@@ -3,9 +3,8 @@
 use crate::functions::{WrongCall, in_order, wrong_call};
 use rx_context::FileContext;
 use rx_syntax::ast::StatementKind;
-use rx_syntax::{Cursor, Segment, Statement};
+use rx_syntax::{Cursor, Segments, Statement};
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// A statement with the statements of its block.
 pub(super) struct Node<'s> {
@@ -25,7 +24,7 @@ pub(super) struct Node<'s> {
 }
 
 /// Returns the statements of a function as a tree; decorators and the header come first.
-pub(super) fn read<'s>(segments: &'s [Arc<Segment>], file: &FileContext) -> Vec<Node<'s>> {
+pub(super) fn read<'s>(segments: &'s Segments, file: &FileContext) -> Vec<Node<'s>> {
     let mut top = Vec::new();
     // The statements whose blocks contain the last statement, outermost first, then the last statement itself. The next
     // statement is a child of one of them, or of none.

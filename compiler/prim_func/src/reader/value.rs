@@ -29,7 +29,7 @@ pub(super) enum Value {
     Many(Vec<Value>),
     /// A thread axis of `T.env_thread`.
     Thread(Name),
-    /// A macro defined in the function: its index in the list of definitions.
+    /// A macro defined inside a function or another macro: its index in the list of definitions.
     Macro(usize),
     /// A parameter with the type handle.
     Handle(Name),

@@ -237,9 +237,7 @@ impl Document {
 /// Whether an item is unchanged, with the same segments.
 fn same(old: &Item, new: &Item) -> bool {
     let heads = |item: &Item| (item.kind, item.indent, item.name, item.module, item.segments.len());
-    heads(old) == heads(new)
-        && old.layout.same_errors(&new.layout)
-        && old.segments.iter().zip(new.segments.iter()).all(|(old, new)| Arc::ptr_eq(old, new))
+    heads(old) == heads(new) && old.layout.same_errors(&new.layout) && old.segments.is_same(&new.segments)
 }
 
 fn find(starts: &[(usize, Location)], at: usize) -> Option<Location> {

@@ -143,7 +143,7 @@ impl Layout {
 }
 
 /// Copies the first `count` values, with capacity for as many values as there are.
-pub(super) fn front<T: Clone>(values: &[T], count: usize) -> Vec<T> {
+fn front<T: Clone>(values: &[T], count: usize) -> Vec<T> {
     let mut copies = Vec::with_capacity(values.len());
     copies.extend_from_slice(values.get(..count).unwrap_or(values));
     copies

@@ -1,11 +1,11 @@
 //! Splitting of a scanned text into segments, and assembly of segments into items. Both a new document and an edit use
 //! it.
 
-use super::layout::{Layout, Row, front};
+use super::layout::{Layout, Row};
 use super::lead::{Imports, imports};
 use super::outline::{Cut, Entry, Head, IndentationError, Outline, Step};
 use super::{Document, FileKind, Item};
-use crate::segment::Segment;
+use crate::segment::{Segment, Segments};
 use rx_base::Span;
 use rx_base::name::name;
 use std::ops::Range;
@@ -87,15 +87,20 @@ pub(super) fn split<'t>(
 #[derive(Default)]
 pub(super) struct Assembly {
     pub(super) items: Vec<Item>,
-    segments: Vec<Arc<Segment>>,
     open: Option<(Item, Layout)>,
+    /// The number of segments of the open item, as it was before, that are kept.
+    kept: usize,
+    /// The segments that follow those.
+    segments: Vec<Arc<Segment>>,
+    /// The segments of an old item, from an index on, that follow those.
+    rest: Option<(Segments, usize)>,
 }
 
 impl Assembly {
     /// Continues an item of which the first `count` segments are kept.
     pub(super) fn resume(item: &Item, count: usize) -> Assembly {
-        let segments = front(&item.segments, count);
-        Assembly { items: Vec::new(), segments, open: Some((item.clone(), item.layout.prefix(count))) }
+        let open = Some((item.clone(), item.layout.prefix(count)));
+        Assembly { open, kept: count, ..Assembly::default() }
     }
 
     /// Appends a segment: to a new item if the part has a head, otherwise to the open item.
@@ -125,16 +130,16 @@ impl Assembly {
     pub(super) fn append_rest(&mut self, item: &Item, first: usize) {
         let Some((_, layout)) = &mut self.open else { return };
         layout.extend(&item.layout, first);
-        self.segments.extend(item.segments.iter().skip(first).cloned());
+        self.rest = Some((item.segments.clone(), first));
     }
 
     /// Finishes the open item. An item without segments is dropped.
     pub(super) fn close(&mut self) {
-        let segments = std::mem::take(&mut self.segments);
-        if let Some((mut item, layout)) = self.open.take()
-            && !segments.is_empty()
-        {
-            item.segments = segments.into();
+        let (kept, segments) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.segments));
+        let (rest, first) = self.rest.take().unwrap_or_default();
+        let Some((mut item, layout)) = self.open.take() else { return };
+        item.segments = item.segments.joined(kept, segments, &rest, first);
+        if !item.segments.is_empty() {
             item.layout = Arc::new(layout);
             self.items.push(item);
         }
@@ -146,7 +151,7 @@ fn item(head: Head<'_>) -> Item {
         kind: head.kind,
         indent: head.indent,
         name: head.name.map(name),
-        segments: Arc::from([]),
+        segments: Segments::default(),
         module: head.module,
         layout: Arc::new(Layout::new()),
     }

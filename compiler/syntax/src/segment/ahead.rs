@@ -3,9 +3,9 @@
 //! Opening a large document needs the trees of all its segments, one after the other. A second thread computes a tree
 //! in less time than the elaboration of a segment takes, so that the elaborating thread finds the next tree computed.
 
-use super::Segment;
+use super::Segments;
 use crate::shape::Caches;
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
@@ -16,16 +16,16 @@ const MANY: usize = 256;
 /// they are used.
 const STACK: usize = 64 << 20;
 
-/// Runs `work`, which uses the trees of `segments` in order. If there are many segments, another thread computes their
-/// trees meanwhile; it ends when `work` returns or unwinds. No result depends on it, since a tree is a pure function of
-/// its text.
-pub fn with_trees_ahead<T>(segments: &[Arc<Segment>], work: impl FnOnce() -> T) -> T {
-    if segments.len() < MANY {
+/// Runs `work`, which uses the trees of the segments in `range` in order. If these are many, another thread computes
+/// their trees meanwhile; it ends when `work` returns or unwinds. No result depends on it, since a tree is a pure
+/// function of its text.
+pub fn with_trees_ahead<T>(segments: &Segments, range: Range<usize>, work: impl FnOnce() -> T) -> T {
+    if range.len() < MANY {
         return work();
     }
     let stop = &AtomicBool::new(false);
     thread::scope(|scope| {
-        let _ahead = Ahead::start(scope, segments, stop);
+        let _ahead = Ahead::start(scope, segments, range, stop);
         work()
     })
 }
@@ -42,13 +42,14 @@ impl<'scope> Ahead<'scope> {
     /// thread needs the lines that are parsed now for the edits that follow.
     fn start(
         scope: &'scope Scope<'scope, '_>,
-        segments: &'scope [Arc<Segment>],
+        segments: &'scope Segments,
+        range: Range<usize>,
         stop: &'scope AtomicBool,
     ) -> Ahead<'scope> {
         let caches = Caches::take();
         let compute = move || {
             caches.put();
-            for segment in segments {
+            for segment in segments.iter().take(range.end).skip(range.start) {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
@@ -74,18 +75,18 @@ impl Drop for Ahead<'_> {
 #[cfg(test)]
 mod tests {
     use super::{MANY, with_trees_ahead};
-    use crate::Segment;
+    use crate::{Segment, Segments};
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::Arc;
 
     /// Creates many segments, with lines of several shapes and errors.
-    fn segments() -> Vec<Arc<Segment>> {
+    fn segments() -> Segments {
         let line = |at: usize| format!("x{at} = f(a{})\nif x{at}: y = (\n", ", a".repeat(at % 40));
         (0..2 * MANY).map(|at| Arc::new(Segment::new(line(at).into()))).collect()
     }
 
     /// Waits until the other thread has computed all trees.
-    fn wait(segments: &[Arc<Segment>]) {
+    fn wait(segments: &Segments) {
         while segments.last().is_some_and(|segment| segment.tree.get().is_none()) {
             std::thread::yield_now();
         }
@@ -94,11 +95,18 @@ mod tests {
     #[test]
     fn trees_computed_ahead_equal_those_computed_on_use() {
         let (ahead, on_use) = (segments(), segments());
-        with_trees_ahead(&ahead, || wait(&ahead));
+        with_trees_ahead(&ahead, 0..ahead.len(), || wait(&ahead));
         assert!(ahead.iter().zip(&on_use).all(|(ahead, on_use)| ahead.tree() == on_use.tree()));
         let both = segments();
         let are_equal = || both.iter().zip(&on_use).all(|(both, on_use)| both.tree() == on_use.tree());
-        assert!(with_trees_ahead(&both, are_equal));
+        assert!(with_trees_ahead(&both, 0..both.len(), are_equal));
+    }
+
+    #[test]
+    fn trees_before_the_range_are_not_computed() {
+        let segments = segments();
+        with_trees_ahead(&segments, 9..segments.len(), || wait(&segments));
+        assert_eq!(segments.iter().position(|segment| segment.tree.get().is_some()), Some(9));
     }
 
     #[test]
@@ -106,7 +114,7 @@ mod tests {
         let segments = segments();
         let before = Segment::new(segments[0].text().into());
         before.tree();
-        with_trees_ahead(&segments, || wait(&segments));
+        with_trees_ahead(&segments, 0..segments.len(), || wait(&segments));
         let later = Segment::new(segments[7].text().into());
         let first = |segment: &Segment| segment.tree().statements[0].tree.clone();
         assert!(Arc::ptr_eq(&first(&before), &first(&segments[0])));
@@ -116,7 +124,7 @@ mod tests {
     #[test]
     fn work_that_unwinds_keeps_its_payload() {
         let segments = segments();
-        let work = || with_trees_ahead::<()>(&segments, || resume_unwind(Box::new(7)));
+        let work = || with_trees_ahead::<()>(&segments, 0..segments.len(), || resume_unwind(Box::new(7)));
         let payload = catch_unwind(AssertUnwindSafe(work)).unwrap_err();
         assert_eq!(payload.downcast_ref::<i32>(), Some(&7));
     }

@@ -129,8 +129,8 @@ fn seen(item: &Item) -> (String, Vec<Seen<'_>>, Vec<(usize, String)>) {
     let head = format!("{:?} {} {:?} {:?}", item.kind, item.indent, item.name, item.module);
     let mut statements = Vec::new();
     // The statements of foreign code are never parsed.
-    let read = if item.kind == ItemKind::Foreign { &[] } else { &item.segments[..] };
-    for (index, segment) in read.iter().enumerate() {
+    let read = if item.kind == ItemKind::Foreign { 0 } else { item.segments.len() };
+    for (index, segment) in item.segments.iter().enumerate().take(read) {
         let start = item.segment_start(index);
         for statement in &segment.tree().statements {
             let text = &segment.text()[statement.span.range()];
@@ -189,7 +189,7 @@ fn run(kind: FileKind, first: u64, steps: usize) {
             text.replace_range(range, &new);
             assert_like_new(&document, &text, kind, seed, step);
             let kept = |items: &[Item], range: Range<usize>| {
-                items[range].iter().map(|item| item.segments.as_ptr()).collect::<Vec<_>>()
+                items[range].iter().map(|item| item.segments.address()).collect::<Vec<_>>()
             };
             let items = document.items();
             assert_eq!(kept(&before, 0..edit.old.start), kept(items, 0..edit.new.start), "seed {seed}, step {step}");

@@ -1,4 +1,4 @@
-//! Tests of each language construct and its translation.
+//! Tests of language constructs and their translation.
 
 use super::corpus::read_all;
 use super::round_trip;

@@ -1,4 +1,4 @@
-//! Reads every prim_func of the programs that RX_MODELS and RX_CASES name.
+//! Reads the prim_funcs of programs in the folders RX_MODELS and RX_CASES.
 
 use crate::reader::prim_func;
 use rx_base::{Code, Diagnostic};
@@ -39,7 +39,7 @@ fn read_with_names(text: &str, kind: FileKind) -> Vec<(Result<PrimFunc, Mistakes
     functions.filter_map(read).collect()
 }
 
-/// The functions read from a corpus, and the reasons why others were not read.
+/// The number of functions read from a corpus, the reasons why others are unsupported, and the mistakes found.
 #[derive(Default)]
 struct Tally {
     read: usize,

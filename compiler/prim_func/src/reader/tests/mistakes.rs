@@ -3,15 +3,15 @@
 use crate::reader::prim_func;
 use rx_base::name::name;
 use rx_context::{FileContext, ItemPlace};
-use rx_syntax::Segment;
+use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
 
 /// Returns the message for a mistake in a body, and the text at its position.
 fn mistake(body: &str) -> String {
     let mut text = "@T.prim_func\ndef f(A: T.Buffer((8, 8), \"float32\"), h: T.int32, p: T.handle):\n".to_owned();
     body.lines().for_each(|line| text += &format!("    {line}\n"));
-    let segment = Arc::new(Segment::new(text.as_str().into()));
-    match prim_func(&[segment], &FileContext::default(), name("f")) {
+    let segments = Segments::from_iter([Arc::new(Segment::new(text.as_str().into()))]);
+    match prim_func(&segments, &FileContext::default(), name("f")) {
         Ok(_) => "none".to_owned(),
         Err(mistakes) => {
             let ItemPlace::Segment(0, span) = &mistakes[0].primary else { return "elsewhere".to_owned() };
