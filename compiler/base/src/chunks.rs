@@ -1,4 +1,7 @@
 //! A list that shares its unchanged parts with its earlier versions.
+//!
+//! The items that differ between two versions are found without reading the shared parts ([`Chunks::changed`]);
+//! `imbl::Vector` compares whole vectors only.
 
 use std::fmt;
 use std::iter::FlatMap;
