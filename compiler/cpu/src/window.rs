@@ -304,7 +304,8 @@ impl Call<'_> {
         false
     }
 
-    /// Computes the pending vectors, the first `waiting` of `parts`, if there are any; none are pending afterwards.
+    /// Computes and stores the sums of the pending vectors, which are the first `waiting` of `parts`, and sets
+    /// `waiting` to 0. Does nothing if none are pending.
     ///
     /// # Safety
     /// As [`Call::sum`].

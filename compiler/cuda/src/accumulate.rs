@@ -15,7 +15,7 @@ use rx_loops::poly::{Atom, Poly};
 use rx_tir::rewrite::substitute;
 use rx_tir::{Block, BufferId, Expr, Iter, IterKind, PrimFunc, Site, Stmt, VarId};
 
-/// A reduction of one element.
+/// A loop nest that reduces to one element: all iterations update the same element.
 pub(crate) struct Reduction<'s> {
     /// The loops, outermost first.
     pub(crate) loops: Vec<&'s Stmt>,

@@ -125,7 +125,8 @@ struct Splitter<'f> {
 }
 
 impl Splitter<'_> {
-    /// Adds the statements of `stmt`, which runs where `guard` holds.
+    /// Splits `stmt` into top-level statements and adds them to the result. `guard` is the condition under which `stmt`
+    /// runs.
     fn split(&mut self, stmt: &Stmt, guard: &Expr) {
         match stmt {
             Stmt::Seq(statements) => statements.iter().for_each(|one| self.split(one, guard)),

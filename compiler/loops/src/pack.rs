@@ -24,7 +24,7 @@ pub(crate) struct Tile {
     pub(crate) loop_var: Option<(VarId, Expr)>,
     /// The first value of the tiled loop in this tile.
     pub(crate) start: Expr,
-    /// The number of values of the tiled loop in this tile.
+    /// The number of values of the tiled loop in this tile: `most_rows`, or fewer in the last tile.
     pub(crate) rows: Expr,
     /// The maximum number of values of the tiled loop in a tile.
     pub(crate) most_rows: Expr,
@@ -94,7 +94,8 @@ pub(crate) struct Packed {
     pub(crate) buffer: BufferId,
     /// The nest that fills it.
     pub(crate) stmt: Stmt,
-    /// The stride of its outer axis, in elements. The inner axis has stride 1.
+    /// The buffer is used as a matrix with contiguous rows, one for each iteration of the outer loops: the stride from
+    /// one row to the next, in elements.
     pub(crate) outer_stride: Expr,
 }
 

@@ -178,8 +178,8 @@ struct Reader<'e> {
 }
 
 impl Reader<'_> {
-    /// Returns the value in a case, 0 or 1 for `bool`. Returns `None` if it is not computed here, for example because
-    /// it depends on anything other than the case.
+    /// Evaluates an expression in a case; a `bool` is 0 or 1. Returns `None` if the case does not determine the value,
+    /// or if the evaluator does not handle the expression.
     fn value(&self, expr: &Expr, case: Case) -> Option<i64> {
         let truth = |expr: &Expr| self.value(expr, case).map(|value| value != 0);
         match expr {

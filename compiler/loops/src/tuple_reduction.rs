@@ -313,8 +313,8 @@ pub fn commutes(parts: &[TupleElement]) -> bool {
 /// holds one value of each part. It is encoded as a number with one digit for each part, least significant first. All
 /// digits are in base 3 or, if a condition tests for NaN, in base 4, where the digit 3 is NaN in a part of floats.
 struct Cases {
-    /// The number of different sides. For example, sides of two parts with digits in base 3 are the numbers 0 to 8, so
-    /// there are `3 * 3 = 9` of them.
+    /// The number of different sides: the base of the digits to the power of the number of parts. For example, two
+    /// parts with digits in base 3 give `3 * 3 = 9` sides, the numbers 0 to 8.
     count: usize,
     /// The resulting side, at index `left * count + right`.
     table: Vec<usize>,

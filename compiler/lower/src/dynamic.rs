@@ -116,9 +116,10 @@ impl DynamicCall {
 }
 
 impl Specialized {
-    /// Converts a value to an operand: a tensor becomes a parameter, a tuple a tuple of operands without its null
-    /// fields, any other value a literal (a shape for `R.reshape` becomes a variable). A number gets the dtype
-    /// `scalar`, if there is one, otherwise int64 or float64. Returns `None` for the null value.
+    /// Converts a value to an operand. A tensor becomes a parameter; a tuple becomes the tuple of its fields' operands,
+    /// without null fields; any other value becomes a literal, except that a shape for `R.reshape` becomes a variable.
+    /// A number has the dtype `scalar` or, if there is none or it is in a tuple, int64 or float64. Returns `None` for
+    /// the null value.
     fn operand(&mut self, actual: &Actual, scalar: Option<DType>) -> Option<Expr> {
         let prim = |value, dtype, known| {
             let ty = StructInfo::Prim(PrimInfo { dtype: Some(dtype), value: known });

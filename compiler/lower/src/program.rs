@@ -117,8 +117,8 @@ pub struct Procedure {
     /// The number of leading parameters that are inputs; the others are weights. `None` if the function does not
     /// declare it.
     pub num_input: Option<i64>,
-    /// Whether its last result is cached: a call whose arguments are identical to those of the cached call returns the
-    /// cached result ([`rx_ir::function::ONCE`]).
+    /// Whether the result of a call is cached. A call with arguments identical to those of the cached call then returns
+    /// it, without executing the code ([`rx_ir::function::ONCE`]).
     pub once: bool,
     /// The number of captured values, in a nested function. Their registers come after those of the parameters.
     pub captured: usize,

@@ -100,7 +100,9 @@ mod tests {
     use rx_syntax::{Segment, Segments};
     use std::sync::Arc;
 
-    /// Returns the text before the place, the text in the place, and the entries.
+    /// Splits the text at the place of its attributes ([`super::WrittenAttributes::place`]). Returns the text before
+    /// the place, the dictionary (empty if there is none), and its entries as `key: value`; `None` if there is no
+    /// place.
     fn found(text: &str) -> Option<(String, String, Vec<String>)> {
         let written = written_attributes(&Segments::from_iter([Arc::new(Segment::new(text.into()))]))?;
         let entries = written.entries.iter().map(|(key, value)| format!("{key}: {value}")).collect();

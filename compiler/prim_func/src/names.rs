@@ -150,7 +150,8 @@ struct Walk<'a> {
     scopes: scopes::Scopes,
     /// The span of the `False` in `s_tir=False`; taken when a block contradicts it.
     without_blocks: Option<Span>,
-    /// The least column of the statements of the macro being walked; `None` outside macros.
+    /// The least column that a statement of the current macro can have: one more than the column of its decorator, or 0
+    /// if the whole item is a macro. A statement further left, except its `def`, ends the macro. `None` outside macros.
     macro_from: Option<u32>,
     found: Vec<Diagnostic<ItemPlace>>,
 }

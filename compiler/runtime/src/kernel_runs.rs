@@ -1,4 +1,5 @@
-//! Counts the kernel launches of a run statically, where they do not depend on values.
+//! Counts how many kernels a run executes, without running the program, if the number does not depend on values. A
+//! kernel counts once, even if the device needs several launches for it.
 
 use rx_lower::{Instruction, Operation, ProcedureId, Program};
 

@@ -15,7 +15,7 @@ pub struct BufferId(pub u32);
 
 /// A function over buffers: a `T.prim_func`, or an operator's compute definition.
 ///
-/// INVARIANT: every [`VarId`] and [`BufferId`] in it is an index of its tables, every variable has one binder
+/// INVARIANT: every [`VarId`] and [`BufferId`] in it is an index of its tables, every variable has at most one binder
 /// (parameter, symbol, loop, block axis or `let`), and a [`Expr::Var`] or [`Expr::Load`] has the dtype of the table.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub struct PrimFunc {

@@ -62,8 +62,8 @@ pub enum DeviceError {
     /// The device's work did not end within the time limit. It may continue to run, and the device is lost.
     #[error("{} did not end in {} s and is given up", named(.kernels), .limit.as_secs())]
     TooLong {
-        /// The last kernels launched since the previous wait, at most [`MOST_NAMED`], in order. The kernel that runs
-        /// too long is one of these or an earlier one.
+        /// The kernels launched since the previous wait, in launch order; only the last [`MOST_NAMED`] if there were
+        /// more. The kernel that runs too long is one of these or an earlier one.
         kernels: Vec<Launched>,
         /// The time limit.
         limit: Duration,

@@ -1,5 +1,6 @@
 //! Reads assignments: to elements, to variables, and of calls that create buffers, axes and threads.
 
+use super::signature::names_in;
 use super::statement::{Binder, Step};
 use super::trace::{Access, Event};
 use super::value::{Value, View};
@@ -18,6 +19,17 @@ impl Reader<'_> {
                 self.store(cursor, buffer, index, value).map(Step::Done)
             }
             (ExprKind::Tuple(targets), ExprKind::Tuple(values)) if targets.len() == values.len() => {
+                // Python computes all values before it binds the first variable: `A, B = B, A` exchanges two buffers.
+                for (at, value) in values.iter().enumerate() {
+                    let read = names_in(cursor, value);
+                    let earlier = targets.iter().take(at).filter(|target| matches!(target.kind, ExprKind::Name));
+                    if earlier.map(|target| cursor.name(target.tokens.start)).any(|bound| read.contains(&bound)) {
+                        return self.unsupported(
+                            cursor.at(value.tokens),
+                            "this assignment: a value reads a variable that it binds first",
+                        );
+                    }
+                }
                 for (target, value) in targets.iter().zip(values) {
                     match self.assign(cursor, target, value)? {
                         Step::Done(Stmt::Seq(nothing)) if nothing.is_empty() => {}

@@ -1,4 +1,4 @@
-//! Converts values to scalars and constants of a dtype.
+//! Converts [`Value`]s to scalar expressions, and Python numbers to constants of a dtype.
 
 use super::value::Value;
 use super::{Outcome, Reader};

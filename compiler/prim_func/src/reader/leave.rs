@@ -23,7 +23,7 @@ impl Reader<'_> {
         if of != Leave::Return && self.loops == 0 {
             return self.mistake(at, Code::MisplacedStatement, format!("`{word}` is outside of a loop"));
         }
-        // A trace lists statements in order, so it records the exit as an event instead (see `pass_over`).
+        // A trace has no statement for an exit. After this error, `pass_over` records the exit as an event.
         if self.is_tracing() {
             return self.unsupported(at, &format!("`{word}`"));
         }

@@ -274,7 +274,7 @@ impl Reader<'_> {
 }
 
 /// Returns the names in the arithmetic of a dim and in the arguments of its calls.
-fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
+pub(super) fn names_in(cursor: Cursor<'_>, tree: &Tree) -> Vec<Name> {
     let mut names = Vec::new();
     let mut open = vec![tree];
     while let Some(tree) = open.pop() {

@@ -60,8 +60,8 @@ struct Access {
     threads: Vec<VarId>,
 }
 
-/// For each axis of the buffer, the difference between the indices of two neighbouring threads; `None` if it is not
-/// known.
+/// For each axis of the buffer, by how much the index on that axis grows from one thread to the next; `None` if that is
+/// not known.
 type Steps = Vec<Option<Dim>>;
 
 /// The strides of a buffer's accesses along one loop over threads.

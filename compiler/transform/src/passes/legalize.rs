@@ -206,7 +206,8 @@ fn written_out(argument: &Argument, tuples: &NameMap<Vec<Expr>>) -> Argument {
     }
 }
 
-/// Whether no tensor in the type has a shape variable. `out_ty` has to state the dims.
+/// Whether no tensor in the type has a variable as its shape (`R.Tensor(s)`). The `out_ty` of `R.call_tir` has to state
+/// the dims.
 fn is_written_out(ty: &StructInfo) -> bool {
     match ty {
         StructInfo::Tuple(fields) => fields.iter().all(is_written_out),

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Requires a vector of indices into the last axis of the table. They must be proved to be in bounds, or the `mode`
-//! must define out-of-bounds accesses. TVM does not require this, but an out-of-bounds index would read different
-//! values before and after. Guarantees the same mode and dtype.
+//! must define out-of-bounds accesses: otherwise such an index would read different values before and after. TVM does
+//! not require this. Guarantees that the new `take` has the mode of the old one, and the result its dtype.
 //!
 //! Reference: TVM `src/relax/transform/reorder_take_after_matmul.cc`.
 

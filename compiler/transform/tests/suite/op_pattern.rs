@@ -216,7 +216,8 @@ for i in range(T.int64(4)):
     assert_eq!(patterns(&prim_func("A:4 C:4", &none)), [Some(2)]);
 }
 
-/// Checks the two classifications of the table in `rx_loops::op_pattern`.
+/// Checks [`op_pattern`] and [`is_spatial`] on each row of the table in `rx_loops::op_pattern`, and on one elementwise
+/// function.
 #[test]
 fn classifications_differ_where_the_table_says() {
     let cases = [

@@ -557,7 +557,7 @@ def main(x: T, c: R.Tensor((), dtype=\"bool\")) -> T:
 "
         );
         let mut made = read(&module(&text));
-        // A module that is read from text has distinct names: `y`, `y_1` and `y_2`.
+        // A module that is read from text has distinct names: `y`, `y_1` and `y_2`. Rename them all to `y`.
         let variable = |variable: Name| variable.as_str().starts_with("y_").then(|| name("y"));
         for function in made.functions_mut() {
             rename(&mut function.body, &Renaming { dim: &|_| None, variable: &variable });

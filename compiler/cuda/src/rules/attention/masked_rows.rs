@@ -25,7 +25,7 @@ pub(super) struct Check {
     pub(super) score: Expr,
     /// The buffer's value for a row whose scores are all −∞.
     of_none: i64,
-    /// The buffer's value for every other row.
+    /// The buffer's value for a row with a score that is not −∞.
     of_some: i64,
 }
 

@@ -121,7 +121,7 @@ struct Softmax {
 
 /// The matched sum of weighted values.
 struct Weighted {
-    /// The buffer of the sum.
+    /// The buffer in which the sum is stored.
     buffer: BufferId,
     /// The indices of its element.
     place: Vec<Expr>,

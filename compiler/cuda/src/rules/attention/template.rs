@@ -23,7 +23,7 @@ impl<'k, 'm> Template<'k, 'm> {
         self.words.insert(word, text.to_string());
     }
 
-    /// Sets the text of a word to that of an expression.
+    /// Sets the text of a word to an expression in CUDA C.
     pub(super) fn set_expr(&mut self, word: &'static str, expr: &Expr) -> Result<(), String> {
         let text = self.kernel.operand(expr, 0)?;
         self.set(word, text);

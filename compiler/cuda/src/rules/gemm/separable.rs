@@ -52,7 +52,8 @@ pub(crate) struct Split {
     pub(crate) sum: Expr,
 }
 
-/// The condition `0 <= row + sum`, with the upper bound `row + sum <= last` if there is one.
+/// A condition on the sum of a row part and a K part: `0 <= row + sum`, and `row + sum <= last` if there is an upper
+/// bound.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounded {
     /// The sum that is compared.

@@ -428,7 +428,7 @@ impl<'f> Builder<'f> {
         Ok(Stages { func, rows, columns, stages, reads, statements, kept, scope, is_small })
     }
 
-    /// Returns the shared loops of a range with their symbolic extents.
+    /// Returns the loops `from..to` of [`Builder::loops`], with their extents as symbolic dims.
     fn axes(&mut self, from: usize, to: usize) -> Vec<(VarId, Dim)> {
         let loops = self.loops[from..to].to_vec();
         loops.iter().map(|one| (one.var, self.scope.dim(&one.extent))).collect()

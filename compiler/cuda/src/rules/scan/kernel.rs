@@ -55,7 +55,8 @@ pub(super) enum Step {
     Whole,
     /// Reduces each part of a row to one value, in scratch memory.
     Parts(Expr),
-    /// Scans each part of a row, beginning with the combined values of the parts before it.
+    /// Scans each part of a row. The scan of a part begins with the combination of the values that [`Step::Parts`]
+    /// computed for the parts before it.
     Scan(Expr),
 }
 

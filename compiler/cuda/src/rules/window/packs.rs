@@ -101,7 +101,8 @@ impl Packing {
         self.width_of(Side::Data)
     }
 
-    /// Returns the number of neighbours of a factor per thread: 1 if it does not depend on the last axis.
+    /// Returns how many values of a factor a thread has along the last axis: the packing's width, or 1 if the factor
+    /// does not depend on this axis.
     pub(super) fn width_of(&self, side: Side) -> i64 {
         if self.of_lane[side as usize] { self.width } else { 1 }
     }

@@ -44,7 +44,7 @@ pub(super) struct Axis {
     pub(super) var: VarId,
     /// The loop's extent, as an `int64`.
     pub(super) extent: Expr,
-    /// The number of neighbouring values that a thread has.
+    /// The number of neighbouring values of the loop variable whose outputs one thread computes.
     pub(super) own: i64,
 }
 
@@ -63,7 +63,8 @@ impl Axis {
     }
 }
 
-/// The blocking of a thread's outputs along an axis whose windows overlap.
+/// A block of neighbouring outputs of one thread along an axis whose windows overlap. The values that the windows share
+/// are loaded once.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     /// The position of the axis in [`Problem::axes`].

@@ -57,6 +57,11 @@ fn mistake_is_reported_at_its_place() {
             "rx does not run a buffer with `byte_offset` at `16`",
         ),
         ("A[0, 0:4] = A[0, 1:5]", "rx does not run a vector store whose value reads the same buffer"),
+        ("B, C = A, A\nC[0, 0] = B[0, 1]", "none"),
+        (
+            "B = T.alloc_buffer((8, 8))\nfor i in range(4):\n    A, B = B, A\n    A[i, 0] = B[i, 0]",
+            "rx does not run this assignment: a value reads a variable that it binds first at `A`",
+        ),
         ("v = T.axis.spatial(4, h)", "`T.axis` must be inside a block"),
         ("n = T.int64()\nA[0, 0] = n", "no parameter determines the value of `n` at `f`"),
     ] {

@@ -249,9 +249,9 @@ impl<'s> Printer<'_, '_, 's> {
         }
     }
 
-    /// Prints the combination of all elements of the row before the thread's group (the carry, and earlier groups of
-    /// the iteration), and adds the iteration's values to the carry. Returns the C name of that combination. `of_group`
-    /// is the value of all elements of the group.
+    /// Prints the exclusive prefix of the thread's group: the carry, combined with the values of the earlier groups in
+    /// this iteration. Then combines the values of all groups into the carry. Returns the C name of the prefix.
+    /// `of_group` is the C name of the combination of the group's own values.
     fn carry_over(&mut self, scan: &Scan<'_>, scanners: &Scanners, of_group: &str) -> Result<String, String> {
         let (ctype, carry) = (scan.ctype, &scan.carry);
         let before = self.kernel.fresh_name("all_before");
