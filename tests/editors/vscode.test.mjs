@@ -217,7 +217,7 @@ test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, asyn
     // In the head of the function.
     await onto(page, "main");
     await page.keyboard.press("Control+.");
-    await page.locator(".action-widget .monaco-list-row.action", { hasText: /^Run `\w+` on the GPU/ }).waitFor();
+    await page.locator(".action-widget .monaco-list-row.action", { hasText: /^Compile and run `\w+` on the GPU/ }).waitFor();
     await shot(page, "gpu-action");
   });
 

@@ -82,6 +82,7 @@ export function nodeAt(graph: Graph, point: Point): number | undefined {
   return (here ?? above.toSorted((one, other) => other.place.line - one.place.line)[0])?.id;
 }
 
+// Whether a line is one of the function's, from its name to its last node. The place of a graph is only the function's name.
 export function within(graph: Graph, { line }: Point): boolean {
-  return graph.place.line <= line && line <= graph.place.endLine;
+  return graph.place.line <= line && graph.nodes.some(({ place }) => line <= place.endLine);
 }

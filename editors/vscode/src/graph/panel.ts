@@ -158,18 +158,18 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     }
     const cursor = point(editor.selection.active);
     const { drawn } = this;
-    const same = drawn?.program.toString() === editor.document.uri.toString() && within(drawn.graph, cursor);
-    if (!same) {
-      this.latest.later(RESTS_MS, () => void this.draw());
-    } else if (drawn.version === editor.document.version) {
+    const { uri, version } = editor.document;
+    if (drawn !== undefined && drawn.program.toString() === uri.toString() && drawn.version === version && within(drawn.graph, cursor)) {
       const id = nodeAt(drawn.graph, cursor);
+      if (id !== undefined && id === opened && drawn.graph.whole) {
+        return;
+      }
       if (id !== opened || id === undefined) {
         this.tell({ kind: "select", id });
       }
-      if (!drawn.graph.whole) {
-        this.latest.later(RESTS_MS, () => void this.draw());
-      }
     }
+    // The cursor may be in another function, which may also be a nested one, or in another part of a large one.
+    this.latest.later(RESTS_MS, () => void this.draw());
   }
 
   private settled(uri?: vscode.Uri): void {
