@@ -2,7 +2,8 @@
 # Drives real editors against rx-lsp: VS Code with the packaged extension, Neovim, Emacs, Helix, each with what stands in editors/.
 # An editor that is not there is skipped by name; a feature that the server does not have is a failure.
 #
-# usage: RX_EDITORS=FOLDER tests/editors/run.sh [NAME…]      NAME is vscode, vscode-run, neovim, emacs or helix; all by default
+# usage: RX_EDITORS=FOLDER tests/editors/run.sh [NAME…]      NAME is vscode, vscode-run, vscode-typing, vscode-notebook, vscode-looks,
+#                                                            neovim, emacs or helix; all by default
 # RX_EDITORS    the folder that tests/editors/install.sh filled; without it everything is skipped
 # RX_PROGRAMS   a folder with rx-lsp, rxcheck and rxrun; target/debug or target/release by default, the newer one. Where it has no
 #               rxrun, the stand-in of the server's tests (examples/rxrun-stand-in) runs programs
@@ -36,7 +37,7 @@ fi
 export RX_EDITORS RX_PROGRAMS=$folder RX_ARTEFACTS=${RX_ARTEFACTS:-$PWD/target/editors}
 
 names=("$@")
-[[ $# -gt 0 ]] || names=(vscode vscode-run neovim emacs helix)
+[[ $# -gt 0 ]] || names=(vscode vscode-run vscode-typing vscode-notebook vscode-looks neovim emacs helix)
 if [[ " ${names[*]} " == *" vscode"* ]]; then
     if [[ -d editors/vscode/node_modules ]]; then
         export RX_VSIX=$folder/rx.vsix

@@ -145,6 +145,19 @@ test("the page allows only its own script", () => {
   assert.doesNotMatch(html, / on\w+=| style=/);
 });
 
+test("uses of one value in many later layers of a large graph are short lines with its name", () => {
+  const nodes = [node(0, "parameter", "x", 0), ...Array.from({ length: 300 }, (_, at) => node(at + 1, "operator", "multiply", at + 1))];
+  const edges = nodes.slice(1).flatMap(({ id }) => [{ from: id - 1, to: id, label: "() float32" }, { from: 0, to: id, label: "() float32" }]);
+  const placed = layout(readGraph({ ...ANSWER, nodes, edges }) ?? assert.fail());
+  assert.equal(placed.wires.length, edges.length);
+  const [near, far] = [2, 300].map((id) => placed.wires.find(({ from, to }) => from === 0 && to === id) ?? assert.fail());
+  assert.equal(near?.label, "() float32");
+  assert.deepEqual([far?.points.length, far?.label], [2, "v0 () float32"]);
+  const target = box(placed, 300);
+  assert.equal(far?.points[1]?.y, target.y - target.height / 2);
+  assert.ok(placed.width < 3000, `${placed.width}`);
+});
+
 test("zooming keeps the point under the pointer, within limits", () => {
   const view = zoomed({ x: 10, y: 20, scale: 1 }, 2, { x: 110, y: 120 });
   assert.deepEqual(view, { x: -90, y: -80, scale: 2 });

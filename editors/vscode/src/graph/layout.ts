@@ -40,6 +40,9 @@ export const LINE = 16;
 const LONGEST = 40;
 // The number of nodes above which the faster ranker is used: the best layers of larger graphs take three times as long to find as good ones.
 const MANY = 200;
+// The number of layers that an edge of a large graph may cross. dagre places each longer edge in every layer: 200 uses of one value over 400 layers take
+// half a minute.
+const FAR = 24;
 
 export function layout(graph: Graph): Layout {
   const { Graph: Dagre } = dagre.graphlib;
@@ -51,13 +54,39 @@ export function layout(graph: Graph): Layout {
     const width = Math.max(...text.map((line) => line.length)) * LETTER + 24;
     drawn.setNode(String(id), { width, height: text.length * LINE + 14 });
   }
+  const far = farEdges(graph);
   for (const [key, { from, to, label }] of graph.edges.entries()) {
+    if (far.has(key)) {
+      continue;
+    }
     const size = label === "" ? { width: 0, height: 0 } : { ...labelSize(cut(label)), labelpos: "c" as const };
     drawn.setEdge(String(from), String(to), size, String(key));
   }
   dagre.layout(drawn);
   const { width = 0, height = 0 } = drawn.graph();
-  return { width, height, boxes: boxes(drawn, written), wires: wires(drawn, graph) };
+  const placed = boxes(drawn, written);
+  return { width, height, boxes: placed, wires: wires(drawn, graph, placed) };
+}
+
+// Returns the edges of a large graph that are too long to be laid out, by index. The target has another edge, which keeps it in its place.
+function farEdges({ nodes, edges }: Graph): Set<number> {
+  const far = new Set<number>();
+  if (nodes.length <= MANY) {
+    return far;
+  }
+  const layers = new Map<number, number>();
+  const layer = (id: number): number => layers.get(id) ?? 0;
+  for (const { from, to } of edges.toSorted((one, other) => one.to - other.to)) {
+    layers.set(to, Math.max(layer(to), layer(from) + 1));
+  }
+  const isFar = ({ from, to }: Graph["edges"][number]): boolean => layer(to) - layer(from) > FAR;
+  const near = new Set(edges.filter((edge) => !isFar(edge)).map(({ to }) => to));
+  for (const [key, edge] of edges.entries()) {
+    if (isFar(edge) && near.has(edge.to)) {
+      far.add(key);
+    }
+  }
+  return far;
 }
 
 export function labelSize(label: string): { readonly width: number; readonly height: number } {
@@ -73,12 +102,30 @@ function boxes(drawn: Drawn, written: ReadonlyMap<number, readonly string[]>): B
   });
 }
 
-function wires(drawn: Drawn, graph: Graph): Wire[] {
-  return graph.edges.map(({ from, to, label }, key) => {
-    const edge = drawn.edge(String(from), String(to), String(key)) as { points: Xy[]; x?: number; y?: number };
-    const at = label === "" || edge.x === undefined || edge.y === undefined ? undefined : { x: edge.x, y: edge.y };
-    return { from, to, points: edge.points, label: cut(label), at };
+function wires(drawn: Drawn, graph: Graph, placed: readonly Box[]): Wire[] {
+  return graph.edges.flatMap((edge, key) => {
+    const { from, to, label } = edge;
+    const points = drawn.edge(String(from), String(to), String(key)) as { points: Xy[]; x?: number; y?: number } | undefined;
+    if (points === undefined) {
+      return stub(graph, edge, placed);
+    }
+    const at = label === "" || points.x === undefined || points.y === undefined ? undefined : { x: points.x, y: points.y };
+    return [{ from, to, points: points.points, label: cut(label), at }];
   });
+}
+
+// Draws an edge that was not laid out as a short line to its target, labelled with the name of the value.
+function stub(graph: Graph, { from, to, label }: Graph["edges"][number], placed: readonly Box[]): Wire[] {
+  const box = placed.find(({ id }) => id === to);
+  const source = graph.nodes.find(({ id }) => id === from);
+  if (box === undefined || source === undefined) {
+    return [];
+  }
+  const written = cut([source.name || source.label, label].join(" ").trim());
+  const top = box.y - box.height / 2;
+  const start = { x: box.x - box.width / 2 - 12, y: top - 22 };
+  const at = { x: start.x - labelSize(written).width / 2, y: start.y };
+  return [{ from, to, points: [start, { x: box.x - box.width / 3, y: top }], label: written, at }];
 }
 
 // Returns the lines of a box: the operator, the variable, and the arithmetic operations of the call. The tooltip shows the rest of its cost.
