@@ -40,9 +40,10 @@ export const LINE = 16;
 const LONGEST = 40;
 // The number of nodes above which the faster ranker is used: the best layers of larger graphs take three times as long to find as good ones.
 const MANY = 200;
-// The number of layers that an edge of a large graph may cross. dagre places each longer edge in every layer: 200 uses of one value over 400 layers take
-// half a minute.
-const FAR = 24;
+// The number of layers that an edge may cross if all edges together cross more than `CROSSED`. dagre places an edge in every layer that it crosses: 200
+// uses of one value over 400 layers take half a minute.
+const FAR = 16;
+const CROSSED = 1000;
 
 export function layout(graph: Graph): Layout {
   const { Graph: Dagre } = dagre.graphlib;
@@ -68,18 +69,19 @@ export function layout(graph: Graph): Layout {
   return { width, height, boxes: placed, wires: wires(drawn, graph, placed) };
 }
 
-// Returns the edges of a large graph that are too long to be laid out, by index. The target has another edge, which keeps it in its place.
-function farEdges({ nodes, edges }: Graph): Set<number> {
+// Returns the edges that are too long to be laid out, by index. The target has another edge, which keeps it in its place.
+function farEdges({ edges }: Graph): Set<number> {
   const far = new Set<number>();
-  if (nodes.length <= MANY) {
-    return far;
-  }
   const layers = new Map<number, number>();
   const layer = (id: number): number => layers.get(id) ?? 0;
   for (const { from, to } of edges.toSorted((one, other) => one.to - other.to)) {
     layers.set(to, Math.max(layer(to), layer(from) + 1));
   }
-  const isFar = ({ from, to }: Graph["edges"][number]): boolean => layer(to) - layer(from) > FAR;
+  const crossed = ({ from, to }: Graph["edges"][number]): number => Math.max(layer(to) - layer(from) - 1, 0);
+  if (edges.reduce((sum, edge) => sum + crossed(edge), 0) <= CROSSED) {
+    return far;
+  }
+  const isFar = (edge: Graph["edges"][number]): boolean => crossed(edge) > FAR;
   const near = new Set(edges.filter((edge) => !isFar(edge)).map(({ to }) => to));
   for (const [key, edge] of edges.entries()) {
     if (isFar(edge) && near.has(edge.to)) {

@@ -273,7 +273,8 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
       const ranges = made ? linesOf(made.step, point(cursor)).map((lines) => wholeLines(editor.document, lines)) : [];
       editor.setDecorations(this.linked, ranges);
       if (editor !== except) {
-        revealOne(editor, ranges);
+        // The statement is after its prim_funcs, and both sides have it.
+        revealOne(editor, ranges.toReversed());
       }
     }
   }
