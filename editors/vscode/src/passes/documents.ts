@@ -135,6 +135,10 @@ export class PassDocuments implements vscode.TextDocumentContentProvider, vscode
       await vscode.window.showTextDocument(after, options);
       void (step.problem === "" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage)(`rx: ${reason}.`);
     }
+    // The program may have become lower.
+    for (const editor of editorsOf(program)) {
+      editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    }
     for (const uri of reason === undefined ? [before, after] : [after]) {
       const document = await vscode.workspace.openTextDocument(uri);
       if (document.languageId !== "relax") {
