@@ -214,6 +214,7 @@ test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, asyn
   await t.test("it is offered as a code action", async () => {
     await open(page, "two_layers.rx");
     await page.locator(".codelens-decoration a", { hasText: "Run" }).first().waitFor();
+    await page.locator('.editor-actions [aria-label^="Run main"]').first().waitFor();
     // In the head of the function.
     await onto(page, "main");
     await page.keyboard.press("Control+.");
