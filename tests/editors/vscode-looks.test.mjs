@@ -50,6 +50,7 @@ for (const [look, theme] of [["light", "Default Light Modern"], ["dark", "Defaul
         await page.mouse.move(marked.x + marked.width / 2, marked.y + marked.height / 2, { steps: 3 });
         return opens();
       });
+      await hover.filter({ hasText: "Quick Fix" }).waitFor();
       await whole(hover);
       await shot("mistake");
       await page.keyboard.press("Escape");
