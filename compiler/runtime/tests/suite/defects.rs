@@ -15,9 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// since some programs need more than 3 rows.
 const EXTENTS: [i64; 2] = [3, 64];
 
-/// The maximal number of loop iterations on the interpreter and on simulated CUDA in
-/// [`correct_programs_agree_on_all_devices`]. The largest convolutions need a few hundred times as many, so that test
-/// compares no other device with the CPU for them; [`large_correct_programs_agree_on_all_devices`] does.
+/// The maximal number of loop iterations on the interpreter. A program that needs more is large: the largest
+/// convolutions need a few hundred times as many.
 const MOST_ITERATIONS: u64 = 1 << 24;
 
 /// A program of the corpus: its name, its text, and the kind of its defect, `-` if it is correct.
@@ -81,15 +80,10 @@ fn outcome(text: &Text, backend: impl Backend, arguments: &[Tensor]) -> Result<V
     text.run(true, backend, arguments).result.map(Output::tensors)
 }
 
-/// As [`outcome`], but returns `None` if the run exceeds this number of iterations.
-fn short(
-    text: &Text,
-    backend: impl Backend,
-    arguments: &[Tensor],
-    iterations: u64,
-) -> Option<Result<Vec<Tensor>, RunError>> {
-    let limits = Limits { iterations: Some(iterations), bytes: None };
-    let result = text.run_within(limits, true, backend, arguments).result.map(Output::tensors);
+/// As [`outcome`] on the interpreter, but returns `None` if the run needs more than [`MOST_ITERATIONS`].
+fn interpreted(text: &Text, arguments: &[Tensor]) -> Option<Result<Vec<Tensor>, RunError>> {
+    let limits = Limits { iterations: Some(MOST_ITERATIONS), bytes: None };
+    let result = text.run_within(limits, true, Interpreter::default(), arguments).result.map(Output::tensors);
     (!matches!(&result, Err(error) if error.to_string().starts_with("stopped"))).then_some(result)
 }
 
@@ -117,19 +111,20 @@ fn same(a: &Result<Vec<Tensor>, RunError>, b: &Result<Vec<Tensor>, RunError>) ->
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn correct_programs_agree_on_all_devices() {
-    check_correct_programs(MOST_ITERATIONS);
+    check_correct_programs(false);
 }
 
-/// As above with the largest convolutions. Takes minutes.
+/// As above for the programs that need more than [`MOST_ITERATIONS`] iterations, without the interpreter, which would
+/// take an hour. Takes minutes.
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn large_correct_programs_agree_on_all_devices() {
-    check_correct_programs(1 << 36);
+fn large_correct_programs_agree_on_the_cpu_and_as_cuda() {
+    check_correct_programs(true);
 }
 
-/// Runs the correct programs on the CPU and, if they need at most `iterations` iterations, on the interpreter and on
-/// simulated CUDA, with one thread for each core.
-fn check_correct_programs(iterations: u64) {
+/// Runs the correct programs on the CPU, and either the large or the other ones as simulated CUDA, with one thread for
+/// each core. Programs that are not large are also run on the interpreter.
+fn check_correct_programs(large: bool) {
     let Some(defects) = defects() else { return };
     let simulated = rx_cuda::simulator::compiler().is_ok();
     if !simulated {
@@ -138,7 +133,7 @@ fn check_correct_programs(iterations: u64) {
     let correct: Vec<&Defect> = defects.iter().filter(|defect| defect.kind == "-").collect();
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut table = Table { iterations, simulated, ran: 0, interpreted: 0, as_cuda: 0, failed: Vec::new() };
+        let mut table = Table { large, simulated, ran: 0, interpreted: 0, as_cuda: 0, failed: Vec::new() };
         while let Some(defect) = correct.get(next.fetch_add(1, Ordering::Relaxed)) {
             table.add(defect);
         }
@@ -159,8 +154,8 @@ fn check_correct_programs(iterations: u64) {
 
 /// The counts of successful runs, and the failures.
 struct Table {
-    /// The maximal number of iterations on the interpreter. Programs that need more do not run as CUDA.
-    iterations: u64,
+    /// Whether the large programs are compared, otherwise the other ones.
+    large: bool,
     /// Whether programs run as CUDA, too.
     simulated: bool,
     ran: usize,
@@ -181,8 +176,8 @@ impl Table {
         }
     }
 
-    /// Runs a program on the CPU and, within the limit of iterations, on the other devices, and compares the results.
-    /// Returns whether the run on the CPU succeeded.
+    /// Runs a program on the CPU and on the devices with which it is to be compared, and compares the results. Returns
+    /// whether the run on the CPU succeeded.
     fn run(&mut self, name: &str, text: &Text, arguments: &[Tensor]) -> bool {
         let compiled = outcome(text, Cpu::default(), arguments);
         if let Err(error) = &compiled {
@@ -193,9 +188,12 @@ impl Table {
         let mut compare = |device: &str, other: Result<Vec<Tensor>, RunError>| {
             self.failed.extend(same(&compiled, &other).err().map(|why| format!("{name}: {device}: {why}")));
         };
-        if let Some(other) = short(text, Interpreter::default(), arguments, self.iterations) {
-            compare("the interpreter", other);
-            self.interpreted += succeeded;
+        let interpreted = interpreted(text, arguments);
+        if interpreted.is_none() == self.large {
+            if let Some(other) = interpreted {
+                compare("the interpreter", other);
+                self.interpreted += succeeded;
+            }
             if self.simulated {
                 compare("CUDA", outcome(text, Simulated::default(), arguments));
                 self.as_cuda += succeeded;
