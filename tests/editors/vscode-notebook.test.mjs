@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { artefacts } from "./support.mjs";
-import { CLIENT, WAIT, open, rest, skip, start, until, word } from "./vscode.mjs";
+import { CLIENT, WAIT, actions, open, rest, skip, start, until, word } from "./vscode.mjs";
 
 test(`${CLIENT} the cells of a notebook are checked, completed, fixed and run`, { skip, timeout: 6 * WAIT }, async (t) => {
   // Without the association, a notebook that is opened before VS Code's extension for notebooks has started is shown as JSON.
@@ -64,10 +64,7 @@ test(`${CLIENT} the cells of a notebook are checked, completed, fixed and run`, 
     await page.locator(".marker-widget").waitFor();
     await page.keyboard.press("Escape");
     await page.locator(".marker-widget").waitFor({ state: "hidden" });
-    const fix = page.locator(".action-widget .monaco-list-row.action", { hasText: "Write the inferred type" }).first();
-    const opens = () => fix.waitFor({ timeout: 3000 }).then(() => true, () => false);
-    await until(page, () => page.keyboard.press("Control+.").then(opens));
-    await fix.click();
+    await (await actions(page)).filter({ hasText: "Write the inferred type" }).first().click();
     await until(page, async () => /gv: R\.Tensor\(\(4, 10\), dtype="float32"\) = R\.nn\.softmax/.test(await saved(1)));
     await layer.locator(".squiggly-error").first().waitFor({ state: "detached" });
     assert.deepEqual([source(0), source(2)], [first, third]);

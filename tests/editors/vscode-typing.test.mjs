@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { CLIENT, WAIT, command, onto, open, skip, start, until } from "./vscode.mjs";
+import { CLIENT, WAIT, actions, command, onto, open, skip, start, until } from "./vscode.mjs";
 
 const IMPORTS = "from tvm.script import ir as I\nfrom tvm.script import relax as R\nfrom tvm.script import tir as T\n\n\n";
 const HEAD = '@R.function\ndef main(x: R.Tensor((1, 3, 32, 32), dtype="float32"), w: R.Tensor((8, 3, 3, 3), dtype="float32")):\n    ';
@@ -54,8 +54,12 @@ async function saved(page, file) {
   return readFileSync(file, "utf8");
 }
 
-// Returns the labels of the completions that are shown, from the top.
-function offered(page) {
+// Returns the labels of the completions that are shown, from the top. Asks for them if typing has not, or if another answer closed them.
+async function offered(page) {
+  const row = page.locator(".suggest-widget.visible .monaco-list-row").first();
+  if (!(await row.waitFor({ timeout: 3000 }).then(() => true, () => false))) {
+    await page.keyboard.press("Control+Space");
+  }
   return page.evaluate(() => {
     const rows = [...document.querySelectorAll(".suggest-widget.visible .monaco-list-row")];
     return rows.toSorted((one, other) => one.dataset.index - other.dataset.index).map((row) => row.querySelector(".label-name").textContent);
@@ -80,16 +84,12 @@ function signature(page, text, active) {
   return help.locator(".parameter.active", { hasText: active }).first().waitFor();
 }
 
-// Opens the menu of code actions, and returns its titles. VS Code drops a request that comes soon after the cursor moved, so it is repeated.
-async function actions(page) {
-  const rows = page.locator(".action-widget .monaco-list-row.action");
-  const opens = () => rows.first().waitFor({ timeout: 3000 }).then(() => true, () => false);
-  await until(page, () => page.keyboard.press("Control+.").then(opens));
-  return (await rows.allTextContents()).map((title) => title.trim());
+async function titles(page) {
+  return (await (await actions(page)).allTextContents()).map((title) => title.trim());
 }
 
 async function act(page, title) {
-  assert.ok((await actions(page)).includes(title), title);
+  assert.ok((await titles(page)).includes(title), title);
   await page.locator(".action-widget .monaco-list-row.action", { hasText: title }).first().click();
 }
 
@@ -135,13 +135,7 @@ for (const extension of ["rx", "py"]) {
 
     await t.test("arguments that fit come first", async () => {
       await body(page, "y = R.nn.conv2d(x, ");
-      await until(page, async () => {
-        const labels = await offered(page);
-        if (labels.length === 0) {
-          await page.keyboard.press("Control+Space");
-        }
-        return labels[0] === "w" && labels[1] === "x";
-      });
+      await first(page, "w", "x");
       await body(page, "y = R.nn.conv2d(x, w, data_l");
       await first(page, "data_layout=");
     });
@@ -243,7 +237,7 @@ for (const extension of ["rx", "py"]) {
       await page.locator(".marker-widget").waitFor();
       await page.keyboard.press("Escape");
       await page.locator(".marker-widget").waitFor({ state: "hidden" });
-      assert.deepEqual((await actions(page)).slice(0, 3), ["Write the inferred type", "Use strides=[1, 1] in `conv`", "Ignore RX0301 here"]);
+      assert.deepEqual((await titles(page)).slice(0, 3), ["Write the inferred type", "Use strides=[1, 1] in `conv`", "Ignore RX0301 here"]);
       await page.locator(".action-widget .monaco-list-row.action", { hasText: "strides" }).click();
       await until(page, async () => (await saved(page, file("conv"))).includes("strides=[1, 1], padding=[3, 3, 3, 3]"));
       await page.locator(".squiggly-error").first().waitFor({ state: "detached" });

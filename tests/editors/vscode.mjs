@@ -143,6 +143,15 @@ export async function until(page, condition) {
   assert.fail(`not within ${WAIT} ms: ${condition}`);
 }
 
+// Opens the menu of code actions at the cursor, and returns its rows. VS Code drops a request that comes soon after the cursor moved, so it is
+// repeated.
+export async function actions(page) {
+  const rows = page.locator(".action-widget .monaco-list-row.action");
+  const opens = () => rows.first().waitFor({ timeout: 3000 }).then(() => true, () => false);
+  await until(page, () => page.keyboard.press("Control+.").then(opens));
+  return rows;
+}
+
 // Moves the pointer away from everything that shows a hover.
 export async function rest(page) {
   await page.mouse.move(5, 5);

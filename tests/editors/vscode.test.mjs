@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs"
 import path from "node:path";
 import test from "node:test";
 import { artefacts, capabilities } from "./support.mjs";
-import { CLIENT, WAIT, command, onto, open, rest, skip, start, theme, until, word } from "./vscode.mjs";
+import { CLIENT, WAIT, actions, command, onto, open, rest, skip, start, theme, until, word } from "./vscode.mjs";
 
 // Returns the process of the server bundled with the extension that this test installed. Linux only.
 function bundledServer(home) {
@@ -80,11 +80,9 @@ test(`${CLIENT} a mistake is shown, explained and fixed`, { skip, timeout: 6 * W
     await problem.waitFor();
     await page.keyboard.press("Escape");
     await problem.waitFor({ state: "hidden" });
-    await page.keyboard.press("Control+.");
-    const actions = page.locator(".action-widget .monaco-list-row.action");
-    await actions.first().waitFor();
+    const fixes = await actions(page);
     await shot(page, "fixes");
-    await actions.first().click();
+    await fixes.first().click();
     await page.locator(".squiggly-error").first().waitFor({ state: "detached" });
     await page.keyboard.press("Control+S");
     await until(page, () => !readFileSync(opened[0], "utf8").includes("(1, 64, 224, 224)"));
@@ -217,8 +215,7 @@ test(`${CLIENT} a function is run on the GPU`, { skip, timeout: 6 * WAIT }, asyn
     await page.locator('.editor-actions [aria-label^="Run main"]').first().waitFor();
     // In the head of the function.
     await onto(page, "main");
-    await page.keyboard.press("Control+.");
-    await page.locator(".action-widget .monaco-list-row.action", { hasText: /^Compile and run `\w+` on the GPU/ }).waitFor();
+    await (await actions(page)).filter({ hasText: /^Compile and run `\w+` on the GPU/ }).waitFor();
     await shot(page, "gpu-action");
   });
 
