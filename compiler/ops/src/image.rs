@@ -64,7 +64,7 @@ const fn layout(default: &'static str) -> Param {
     )
 }
 
-const DATA: Param = Param::tensor("data", "The images, laid out as `layout` says.");
+const DATA: Param = Param::tensor("data", "The images, in the layout `layout`.");
 
 const fn resize_params(letters: &'static str, rounding_method: &'static str) -> [Param; 11] {
     [

@@ -11,12 +11,12 @@ use crate::schema::{AttrKind, Default, Param, Schema, Traits};
 /// The layout attributes that a program may request in `convert_layout`.
 const LAYOUTS: &[&str] = &["data_layout", "kernel_layout", "out_layout"];
 
-const DATA: Param = Param::tensor("data", "The input, laid out as `data_layout` says.");
-const WEIGHT: Param = Param::tensor("weight", "The kernel, laid out as `kernel_layout` says.");
+const DATA: Param = Param::tensor("data", "The input, in the layout `data_layout`.");
+const WEIGHT: Param = Param::tensor("weight", "The kernel, in the layout `kernel_layout`.");
 const GROUPS: Param = Param::int(
     "groups",
     1,
-    "Groups the channels fall into; channels of different groups do not meet. It divides input and output channels.",
+    "The number of groups of channels, which are convolved separately. It divides the input and output channels.",
 );
 const OUT_LAYOUT: Param =
     Param::optional_attr("out_layout", AttrKind::Layout, "The layout of the result; that of `data` when left out.");

@@ -70,7 +70,11 @@ pub(crate) static OPERATORS: &[Schema] = &[
         DATA,
         CHANNEL_GAMMA,
         CHANNEL_BETA,
-        Param::required_attr("num_groups", AttrKind::Int, "Groups the channels fall into; it divides their number."),
+        Param::required_attr(
+            "num_groups",
+            AttrKind::Int,
+            "The number of groups of channels; it divides the number of channels.",
+        ),
         CHANNEL_AXIS,
         Param::required_attr(
             "axes",

@@ -13,7 +13,7 @@ use rx_base::Dim;
 use rx_ir::{Shape, StructInfo};
 
 /// The data operand of a pooling.
-pub(crate) const DATA: Param = Param::tensor("data", "The input, laid out as `layout` says.");
+pub(crate) const DATA: Param = Param::tensor("data", "The input, in the layout `layout`.");
 
 /// Creates the parameter for the window's extents.
 pub(crate) const fn pool_size(default: Default) -> Param {

@@ -12,7 +12,7 @@ use rx_ir::{Attr, Shape, StructInfo, TensorInfo};
 
 pub(crate) static OPERATORS: &[Schema] = &[Schema::new(
     "layout_transform",
-    "Moves each element to the place an index map says: transposes, tiles or flattens.",
+    "Moves each element to the position that an index map computes: transposes, tiles or flattens.",
     layout_transform,
 )
 .taking(&[

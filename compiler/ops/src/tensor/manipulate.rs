@@ -88,7 +88,7 @@ pub(crate) static OPERATORS: &[Schema] = &[
         .with_traits(Traits::OPAQUE.keeping("data").computing(arrange::flip).laid_out(infer_layout::along_axis)),
     Schema::new(
         "reverse_sequence",
-        "Reverses the first elements of each sequence of a batch, as many as `seq_lengths` says; the rest stay.",
+        "Reverses the first `seq_lengths[i]` elements of sequence `i` of a batch and copies the other elements.",
         reverse_sequence,
     )
     .taking(&[

@@ -17,8 +17,8 @@ use rx_ir::{Shape, StructInfo, TensorInfo};
 pub(crate) static OPERATORS: &[Schema] = &[
     Schema::new(
         "gather_elements",
-        "For each index, the element of `data` at the same place but for the axis, where the index says. \
-         The result has the shape of `indices`. ONNX GatherElements.",
+        "For each index, the element of `data` at the same position, except along the axis, where the index is the \
+         position. The result has the shape of `indices`. ONNX GatherElements.",
         gather_elements,
     )
     .taking(&[

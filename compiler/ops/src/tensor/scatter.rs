@@ -31,8 +31,8 @@ const REDUCTION: Param = Param::attr(
 pub(crate) static OPERATORS: &[Schema] = &[
     Schema::new(
         "scatter_elements",
-        "A copy of `data` in which each value of `updates` is written at its own place but for the axis, where \
-         the index says. ONNX ScatterElements.",
+        "A copy of `data` in which each value of `updates` is written at its own position, except along \
+         the axis, where the index is the position. ONNX ScatterElements.",
         scatter_elements,
     )
     .taking(&[

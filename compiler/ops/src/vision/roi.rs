@@ -7,7 +7,7 @@ use crate::schema::{AttrKind, Param, Schema};
 use rx_base::{Code, Dim};
 use rx_ir::{Shape, StructInfo};
 
-const DATA: Param = Param::tensor("data", "Feature maps, laid out as `layout` says.");
+const DATA: Param = Param::tensor("data", "Feature maps, in the layout `layout`.");
 const ROIS: Param = Param::tensor("rois", "Regions, one per row: (regions, 5) with batch index, x1, y1, x2, y2.");
 const POOLED_SIZE: Param = Param::required_attr(
     "pooled_size",
