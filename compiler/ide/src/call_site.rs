@@ -115,6 +115,22 @@ impl<'a> CallSite<'a> {
         params.get(index).map(|param| (index, param))
     }
 
+    /// Returns the required operand, other than the active argument, for which no argument is passed; `None` if there are
+    /// none or several.
+    pub(crate) fn only_missing_operand(&self, schema: &'static Schema) -> Option<&'static Param> {
+        let (active, _) = self.param(schema)?;
+        let variadic = variadic_of(schema);
+        let is_missing = |(at, param): &(usize, &Param)| {
+            *at != active
+                && matches!(param.default, rx_ops::Default::Required)
+                && !param.is_attr()
+                && !self.passes(*at, param.name, variadic)
+        };
+        let mut missing = schema.params.iter().enumerate().filter(is_missing);
+        let (_, only) = missing.next()?;
+        missing.next().is_none().then_some(only)
+    }
+
     /// Whether an argument other than the active one is passed for the parameter with this index and name. Positional
     /// arguments from index `variadic` on are passed for the variadic parameter there.
     pub(crate) fn passes(&self, index: usize, param: &str, variadic: Option<usize>) -> bool {

@@ -20,8 +20,11 @@ const MOST_NAMES: usize = 120;
 /// The maximal number of segments before the position whose uses of variables count.
 const MOST_SEGMENTS: usize = 10_000;
 
-/// The maximal number of variables for which the inference rule of the call is run.
+/// The maximal number of types of variables for which the inference rule of the call is run.
 const MOST_TRIALS: usize = 32;
+
+/// The maximal number of pairs of types for which it is run, if two operands are missing.
+const MOST_PAIRS: usize = 256;
 
 /// A name that is visible at the position.
 struct Visible {
@@ -241,7 +244,8 @@ impl List<'_, '_> {
 
     /// Returns the variables that fit the argument at the position. A variable fits if its type matches the parameter's
     /// kind and, where the inference rule can decide it, if the call with it has no error. For example, in
-    /// `R.matmul(x, |)` with `x: (n, 4)`, a tensor of shape `(8, 4)` does not fit.
+    /// `R.matmul(x, |)` with `x: (n, 4)`, a tensor of shape `(8, 4)` does not fit. If one more operand is required, as in
+    /// `R.matmul(|)`, a variable fits if the call has no error with some other variable for it.
     fn fitting(&self, site: &CallSite<'_>, known: &[(Name, Entry)]) -> NameSet {
         if site.nested {
             return NameSet::default();
@@ -251,19 +255,37 @@ impl List<'_, '_> {
         if schema.is_some() && param.is_none() {
             return NameSet::default();
         }
+        let fits = |kind: Option<ParamKind>, ty: &StructInfo| kind.is_none_or(|kind| may_be(kind, ty));
         let kind = param.map(|(_, param)| param.kind);
-        let of_kind = known.iter().filter_map(|(name, entry)| match entry {
-            Entry::Value { ty, .. } if kind.is_none_or(|kind| may_be(kind, ty)) => Some(*name),
-            _ => None,
-        });
-        let tried: Vec<Name> = of_kind.take(MOST_TRIALS).collect();
-        let statements: Option<Vec<String>> = tried.iter().map(|name| self.call_with(site, *name)).collect();
+        let of_kind = Variables::of(known, |ty| fits(kind, ty));
+        let trials = of_kind.types().take(MOST_TRIALS).map(|(ty, name)| (ty, self.call_with(site, name, None)));
+        let mut accepted = self.accepted(trials.collect());
+        if let (Some([]), Some(schema)) = (accepted.as_deref(), schema)
+            && let Some(missing) = site.only_missing_operand(schema)
+        {
+            let others = Variables::of(known, |ty| fits(Some(missing.kind), ty));
+            let pairs = of_kind.types().flat_map(|one| others.types().map(move |(_, other)| (one, other)));
+            let trials = pairs
+                .take(MOST_PAIRS)
+                .map(|((ty, name), other)| (ty, self.call_with(site, name, Some((missing.name, other)))));
+            accepted = self.accepted(trials.collect());
+        }
+        match accepted {
+            Some(types) if !types.is_empty() => of_kind.names(|ty| types.contains(&ty)),
+            // While other arguments are missing, the inference rule fails for every variable, so all variables of the
+            // right kind fit.
+            _ => of_kind.names(|_| true),
+        }
+    }
+
+    /// Returns the types whose calls have no error; `None` if it cannot be decided.
+    fn accepted<'t>(&self, trials: Vec<(&'t StructInfo, Option<String>)>) -> Option<Vec<&'t StructInfo>> {
+        let statements: Vec<String> = trials.iter().map(|(_, statement)| statement.clone()).collect::<Option<_>>()?;
         let place = (self.location.item, self.location.segment, self.at);
-        let result = statements.and_then(|all| Some((self.view.suppose(place, self.dataflow(), &all)?, all)));
-        let Some((result, statements)) = result else { return tried.into_iter().collect() };
+        let result = self.view.suppose(place, self.dataflow(), &statements)?;
         let mut from = 0u32;
-        let mut accepted = NameSet::default();
-        for (at, (name, statement)) in tried.iter().zip(&statements).enumerate() {
+        let mut accepted = Vec::new();
+        for (at, ((ty, _), statement)) in trials.into_iter().zip(&statements).enumerate() {
             let end = from + 5 + u32::try_from(statement.len()).unwrap_or(0);
             let wrong = result.diagnostics.iter().any(|it| {
                 let here =
@@ -272,17 +294,16 @@ impl List<'_, '_> {
             });
             let typed = result.rows.iter().any(|row| row.statement as usize == at && !row.ty.is_error());
             if typed && !wrong {
-                accepted.insert(*name);
+                accepted.push(ty);
             }
             from = end;
         }
-        // While other arguments are missing, the inference rule fails for every variable, so all variables of the right
-        // kind fit.
-        if accepted.is_empty() { tried.into_iter().collect() } else { accepted }
+        Some(accepted)
     }
 
-    /// Returns the call with `variable` as the active argument, as a separate statement.
-    fn call_with(&self, site: &CallSite<'_>, variable: Name) -> Option<String> {
+    /// Returns the call with `variable` as the active argument, and with a further keyword argument, as a separate
+    /// statement.
+    fn call_with(&self, site: &CallSite<'_>, variable: Name, further: Option<(&str, Name)>) -> Option<String> {
         let text = self.segment.text();
         let mut arguments: Vec<String> = Vec::new();
         let source = |argument: &Written<'_>| text.get(argument.from as usize..argument.span.end as usize);
@@ -296,8 +317,38 @@ impl List<'_, '_> {
         if site.active >= site.arguments.len() {
             arguments.push(variable.to_string());
         }
+        arguments.extend(further.map(|(keyword, value)| format!("{keyword}={value}")));
         let call = format!("{}({})", site.callee, arguments.join(", "));
         (!call.contains(['\n', '\r', '#'])).then(|| format!("fit = {call}"))
+    }
+}
+
+/// The variables that a call may pass, by type. Variables of one type fit the same calls, so one of each is tried.
+struct Variables<'k>(Vec<(&'k StructInfo, Vec<Name>)>);
+
+impl<'k> Variables<'k> {
+    /// Returns the variables among `known` whose types satisfy `is_wanted`.
+    fn of(known: &'k [(Name, Entry)], is_wanted: impl Fn(&StructInfo) -> bool) -> Variables<'k> {
+        let mut by_type: Vec<(&StructInfo, Vec<Name>)> = Vec::new();
+        for (name, entry) in known {
+            let Entry::Value { ty, .. } = entry else { continue };
+            match by_type.iter_mut().find(|(known, _)| *known == ty) {
+                Some((_, names)) => names.push(*name),
+                None if is_wanted(ty) => by_type.push((ty, vec![*name])),
+                None => {}
+            }
+        }
+        Variables(by_type)
+    }
+
+    /// Returns the types, each with its first variable.
+    fn types(&self) -> impl Iterator<Item = (&'k StructInfo, Name)> {
+        self.0.iter().filter_map(|(ty, names)| Some((*ty, *names.first()?)))
+    }
+
+    /// Returns the variables whose types satisfy `is_wanted`.
+    fn names(&self, is_wanted: impl Fn(&StructInfo) -> bool) -> NameSet {
+        self.0.iter().filter(|(ty, _)| is_wanted(ty)).flat_map(|(_, names)| names).copied().collect()
     }
 }
 

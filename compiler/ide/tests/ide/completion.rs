@@ -101,6 +101,20 @@ fn variables_that_fit_the_rule_come_first() {
 }
 
 #[test]
+fn variables_that_fit_with_some_value_for_the_missing_operand_come_first() {
+    let weight = "k = R.zeros(R.shape([4, n, 1, 1]), \"float32\")\n";
+    let image = "i = R.zeros(R.shape([1, n, 8, 8]), \"float32\")\n";
+    let other = "b = R.zeros(R.shape([4]), \"float32\")\n";
+    let all = labels(&format!("{weight}{image}{other}y = R.nn.conv2d($0"));
+    assert!(position(&all, "i") < position(&all, "b"), "{all:?}");
+    let all = labels(&format!("{weight}{image}{other}y = R.nn.conv2d(i, $0"));
+    assert!(position(&all, "k") < position(&all, "b"), "{all:?}");
+    // Without a pair that fits, all tensors are offered alike.
+    let all = labels(&format!("{other}y = R.nn.conv2d($0"));
+    assert!(position(&all, "b") < position(&all, "n"), "{all:?}");
+}
+
+#[test]
 fn names_of_a_dataflow_block_stay_in_it() {
     let block = "with R.dataflow():\n    lv = R.abs(x)\n    gv = R.abs(lv)\n    R.output(gv)\n";
     assert!(!has(&format!("{block}y = R.abs($0)"), "lv") && has(&format!("{block}y = R.abs($0)"), "gv"));
