@@ -55,6 +55,7 @@ mod operator_names;
 mod recorder;
 mod refinement;
 mod result;
+mod rule_results;
 mod scope;
 mod shared_types;
 mod statement;

@@ -151,8 +151,10 @@ impl<'a> Run<'a> {
         let index = u32::try_from(at).unwrap_or(u32::MAX);
         let old = std::mem::replace(&mut self.state.results[at], result.clone());
         if old.exports != result.exports {
-            for export in changed_exports(&old.exports, &result.exports) {
-                self.changed.add(export);
+            // Changed names matter only to later segments that are not elaborated anyway.
+            let all_run = self.dirty.start <= at + 1 && self.dirty.end >= self.state.segments.len();
+            if !all_run {
+                changed_exports(&old.exports, &result.exports).into_iter().for_each(|name| self.changed.add(name));
             }
             self.state.definitions.remove(index, &old.exports);
             self.state.definitions.insert(index, &result.exports);
@@ -168,15 +170,20 @@ impl<'a> Run<'a> {
         let count = self.state.segments.len();
         let header_changed = !self.changed.is_empty();
         let first = if self.globals_changed || header_changed { 1 } else { self.dirty.start.max(1) };
+        // Between two segments that did not run, the block state is that of the last run, except where segments were
+        // removed.
+        let mut previous_ran = true;
         for at in first..count {
-            let start = self.state.results[at - 1].end.clone();
-            let must = self.dirty.contains(&at) || self.state.starts[at] != start;
+            let may_differ = previous_ran || at == self.dirty.end;
+            let must =
+                self.dirty.contains(&at) || may_differ && self.state.starts[at] != self.state.results[at - 1].end;
             if !must && self.changed.is_empty() && at >= self.dirty.end {
                 // Nothing differs from here on.
                 return;
             }
-            if must || self.asks_for_changed(at) {
-                self.elaborate(at, start);
+            previous_ran = must || self.asks_for_changed(at);
+            if previous_ran {
+                self.elaborate(at, self.state.results[at - 1].end.clone());
             }
         }
     }

@@ -4,6 +4,7 @@
 use super::bound_call::BoundCall;
 use super::checker::Checker;
 use super::ir::{error, int, scalar, tuple};
+use super::rule_results::RuleResults;
 use crate::entry::{Place, mistake};
 use crate::readings::{self, Reading};
 use crate::reconcile::reconcile;
@@ -106,7 +107,20 @@ impl Checker<'_> {
     }
 
     /// Runs the operator's type rule; returns its result and its additional findings.
-    fn rule_on(&self, bound: &BoundCall) -> (Result<StructInfo, Problem>, Vec<Diagnostic<ParamPlace>>) {
+    fn rule_on(&mut self, bound: &BoundCall) -> (Result<StructInfo, Problem>, Vec<Diagnostic<ParamPlace>>) {
+        let hash = RuleResults::hash(bound);
+        if let Some(known) = hash.and_then(|hash| self.types.rules.get(hash, bound, &self.bounds)) {
+            return (Ok(known.clone()), Vec::new());
+        }
+        let (result, findings) = self.apply_rule(bound);
+        let result = result.map(|ty| self.types.share(ty));
+        if let (Some(hash), Ok(ty), []) = (hash, &result, &findings[..]) {
+            self.types.rules.insert(hash, bound, &self.bounds, ty);
+        }
+        (result, findings)
+    }
+
+    fn apply_rule(&self, bound: &BoundCall) -> (Result<StructInfo, Problem>, Vec<Diagnostic<ParamPlace>>) {
         let args: Vec<Arg<'_>> = bound.slots.iter().map(Arg::from).collect();
         let call = CallInfo::new(bound.schema, &args, &self.bounds);
         let result = (bound.schema.infer)(&call);

@@ -1,9 +1,10 @@
-//! Hash-consing of tensor types, and a cache of constant type expressions.
+//! Hash-consing of tensor types, and caches of constant type expressions and of the results of type rules.
 //!
 //! A program of 100,000 bindings has a few dozen distinct types. Equal tensor types share one allocation, and a
 //! constant type such as `R.Tensor((2, 3), "float32")` is elaborated once. The pool is passed from segment to segment
 //! of a function, and from one check to the next. Its contents are not observable.
 
+use super::rule_results::RuleResults;
 use rustc_hash::FxBuildHasher;
 use rx_ir::{StructInfo, TensorInfo};
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ pub(crate) struct SharedTypes {
     addresses: HashSet<usize, FxBuildHasher>,
     /// Types by their text, for types that mean the same wherever they are written.
     constants: HashMap<Box<str>, StructInfo, FxBuildHasher>,
+    pub(super) rules: RuleResults,
 }
 
 impl SharedTypes {

@@ -53,9 +53,29 @@ fn is_call(cursor: Cursor<'_>, token: u32) -> bool {
         && BUILTINS.contains(&cursor.text(token))
 }
 
-/// Like [`is_affected`] for all statements of a segment, for a file without constants. Almost all calls are of dotted
-/// names, so the tokens suffice.
+/// Whether the text of a segment may call a builtin function: before a parenthesis is the name of one, without a dot, or
+/// the end of a line. Almost all calls are of dotted names.
+fn may_call_builtin(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    text.match_indices('(').any(|(at, _)| {
+        let before = bytes.get(..at).unwrap_or_default();
+        let blanks = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\x0c')).count();
+        let before = &before[..before.len() - blanks];
+        let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let (rest, word) = before.split_at(before.len() - letters);
+        match word {
+            [] => matches!(rest.last(), Some(b'\n' | b'\r' | b'\\')),
+            word => rest.last() != Some(&b'.') && BUILTINS.iter().any(|builtin| builtin.as_bytes() == word),
+        }
+    })
+}
+
+/// Like [`is_affected`] for all statements of a segment, for a file without constants. The tree is computed only if the
+/// text requires it, since another thread may compute it later ([`rx_syntax::with_trees_ahead`]).
 fn calls_builtin(segment: &Segment) -> bool {
+    if !may_call_builtin(segment.text()) {
+        return false;
+    }
     let tokens = &segment.tree().tokens;
     let text = |at: usize| segment.text().get(tokens.span(u32::try_from(at).ok()?)?.range());
     let kinds = tokens.kinds();

@@ -1,9 +1,10 @@
-//! Computation of the trees of a long function on another thread, ahead of their use.
+//! Computation of the trees and names of a long function on another thread, ahead of their use.
 //!
 //! Opening a large document needs the trees of all its segments, one after the other. A second thread computes a tree
 //! in less time than the elaboration of a segment takes, so that the elaborating thread finds the next tree computed.
 
-use super::Segments;
+use super::{Segment, Segments};
+use crate::ast::{ExprKind, StatementKind};
 use crate::shape::Caches;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,12 +54,27 @@ impl<'scope> Ahead<'scope> {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                segment.tree();
+                intern_targets(segment);
             }
             Caches::take()
         };
         let builder = Builder::new().name("trees".into()).stack_size(STACK);
         Ahead { stop, thread: builder.spawn_scoped(scope, compute).ok() }
+    }
+}
+
+/// Computes the tree of a segment, and interns the names that its assignments bind. To add a name to the pool takes
+/// longer than to find it.
+fn intern_targets(segment: &Segment) {
+    for statement in &segment.tree().statements {
+        let target = match &statement.tree.kind {
+            StatementKind::Assign { targets, .. } => targets.first(),
+            StatementKind::AnnAssign { target, .. } => Some(target),
+            _ => None,
+        };
+        if let Some(target) = target.filter(|target| matches!(target.kind, ExprKind::Name)) {
+            segment.cursor(statement).name(target.tokens.start);
+        }
     }
 }
 
