@@ -1,6 +1,8 @@
 //! Makes C++ identifiers from the names of the IR.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
+use std::sync::LazyLock;
 
 /// Names that no variable may have: reserved words of C and C++, and names that CUDA, C++ compilers or the headers of
 /// the simulator predefine.
@@ -164,30 +166,42 @@ const FUNCTIONS: &[&str] = &[
     "trunc",
 ];
 
+/// [`RESERVED`], [`FUNCTIONS`], and the latter with the suffix `f`.
+static EXCLUDED: LazyLock<FxHashSet<Cow<'static, str>>> = LazyLock::new(|| {
+    let names = RESERVED.iter().chain(FUNCTIONS).map(|name| Cow::Borrowed(*name));
+    names.chain(FUNCTIONS.iter().map(|name| Cow::Owned(format!("{name}f")))).collect()
+});
+
 /// The identifiers that are in use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
-    taken: FxHashSet<String>,
+    /// Each identifier with the largest number that [`Names::fresh`] appended to it.
+    taken: FxHashMap<String, usize>,
 }
 
 impl Names {
     /// Returns an unused identifier similar to `wanted`, and marks it as used. For example, the second `a` is `a_1`.
     pub(crate) fn fresh(&mut self, wanted: &str) -> String {
         let base = identifier(wanted);
-        let mut candidate = base.clone();
-        let mut number = 0usize;
-        while is_reserved(&candidate) || !self.taken.insert(candidate.clone()) {
-            number += 1;
-            candidate = format!("{base}_{number}");
+        if !self.taken.contains_key(&base) {
+            // A reserved name counts as used, so that the next one gets a number without a search from 1.
+            self.taken.insert(base.clone(), 0);
+            if !EXCLUDED.contains(base.as_str()) {
+                return base;
+            }
         }
+        let mut number = self.taken.get(&base).copied().unwrap_or(0);
+        let candidate = loop {
+            number += 1;
+            let candidate = format!("{base}_{number}");
+            if !EXCLUDED.contains(candidate.as_str()) && !self.taken.contains_key(&candidate) {
+                break candidate;
+            }
+        };
+        self.taken.insert(base, number);
+        self.taken.insert(candidate.clone(), 0);
         candidate
     }
-}
-
-/// Whether a name is in [`RESERVED`] or [`FUNCTIONS`], or is one of the latter with the suffix `f`, for example `expf`.
-fn is_reserved(name: &str) -> bool {
-    let is_function = |name: &str| FUNCTIONS.contains(&name);
-    RESERVED.contains(&name) || is_function(name) || name.strip_suffix('f').is_some_and(is_function)
 }
 
 /// Replaces each character that is no ASCII letter, digit or `_` by `_`. The result begins with a letter, and not with

@@ -29,6 +29,8 @@ mod threads;
 mod transpose;
 mod window;
 
+use self::row_pipeline::Stages;
+use self::row_pipeline::collect::{Form, collect};
 use crate::printer::Kernel;
 use crate::source::LaunchShape;
 use crate::statements::{Statement, Statements};
@@ -36,6 +38,8 @@ use rustc_hash::FxHashSet;
 use rx_base::DType;
 use rx_loops::TargetInfo;
 use rx_tir::{BufferId, Expr, PrimFunc, Scope, Stmt};
+use std::cell::OnceCell;
+use std::rc::Rc;
 
 /// A schedule rule.
 #[derive(Debug)]
@@ -200,6 +204,8 @@ pub(crate) struct Task<'f> {
     /// All statements of the function, and the index of the first remaining one among them.
     pub(crate) of: (&'f Statements, usize),
     pub(crate) target: &'f Target,
+    /// The result of [`Task::elements`].
+    elements: OnceCell<Result<(Rc<Stages>, usize), Declined>>,
 }
 
 /// The reason why a rule does not take the next statements.
@@ -223,12 +229,29 @@ impl From<rx_loops::Declined> for Declined {
     }
 }
 
-impl Task<'_> {
+impl<'f> Task<'f> {
+    /// Creates the task of scheduling `statements`, which begin at index `at` of all statements `of` a function.
+    pub(crate) fn new(
+        func: &'f PrimFunc,
+        statements: &'f [Statement],
+        of: (&'f Statements, usize),
+        target: &'f Target,
+    ) -> Task<'f> {
+        Task { func, statements, of, target, elements: OnceCell::new() }
+    }
+
+    /// Returns the stages of the elementwise statements at the front of the task, and their number. They are collected
+    /// once, since several rules match them.
+    fn elements(&self) -> Result<(Rc<Stages>, usize), Declined> {
+        let collected = || collect(self, Form::Elements, usize::MAX).map(|(stages, taken)| (Rc::new(stages), taken));
+        self.elements.get_or_init(collected).clone()
+    }
+
     /// Returns the remaining statement at index `at` as a loop nest around one block or statements without blocks.
     ///
     /// # Errors
     /// If there is no such statement, if it is not such a nest, or if the host runs it under a condition.
-    pub(crate) fn nest(&self, at: usize) -> Result<rx_loops::Nest, Declined> {
+    pub(crate) fn nest(&self, at: usize) -> Result<&'f rx_loops::Nest, Declined> {
         let statement = self
             .statements
             .get(at)
@@ -255,9 +278,9 @@ impl Task<'_> {
     }
 
     /// Returns the task without the first `taken` statements, or `None` if none of [`Task::statements`] remains.
-    pub(crate) fn behind(&self, taken: usize) -> Option<Task<'_>> {
+    pub(crate) fn behind(&self, taken: usize) -> Option<Task<'f>> {
         let statements = self.statements.get(taken..).filter(|rest| !rest.is_empty())?;
-        Some(Task { statements, of: (self.of.0, self.of.1 + taken), ..*self })
+        Some(Task::new(self.func, statements, (self.of.0, self.of.1 + taken), self.target))
     }
 }
 

@@ -8,6 +8,7 @@ use rx_ir::Origin;
 use rx_tir::{Expr, Param, Site, VarId, evaluate_index};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The default number of threads of a block.
 pub const BLOCK_SIZE: u32 = 256;
@@ -52,7 +53,7 @@ pub struct Choice {
     /// launch has a condition. May be empty.
     pub note: String,
     /// The rules that were tried before, each with the reason why it declined the statements or could not print them.
-    pub declined: Vec<(&'static str, String)>,
+    pub declined: Arc<[(&'static str, String)]>,
 }
 
 /// The CUDA C of a list of functions, to be read by people.

@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::{DType, Name};
 use rx_loops::Nest;
 use rx_tir::rewrite::{map_children, map_expr, map_stmt, substitute};
-use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Stmt, VarId, evaluate_index, is_evaluable};
+use rx_tir::{BufferId, Expr, LoopKind, PrimFunc, Site, Stmt, VarId, evaluate_index, is_evaluable};
 use std::cell::OnceCell;
 
 /// The reason why a function cannot be printed as CUDA C.
@@ -52,8 +52,8 @@ pub(crate) struct Statement {
 impl Statement {
     /// Returns the statement as a loop nest around one block, or around statements without blocks and loops. Returns
     /// `None` if it has another form. `func` must be the same in every call, apart from variables that rules add to it.
-    pub(crate) fn nest(&self, func: &PrimFunc) -> Option<Nest> {
-        self.nest.get_or_init(|| Nest::of(&self.stmt, func)).clone()
+    pub(crate) fn nest(&self, func: &PrimFunc) -> Option<&Nest> {
+        self.nest.get_or_init(|| Nest::of(&self.stmt, func)).as_ref()
     }
 }
 
@@ -77,9 +77,19 @@ impl Statements {
         &left[..left.iter().position(is_apart).unwrap_or(left.len())]
     }
 
-    /// Returns the function with the variables of the host loops as symbols, so that they are passed to kernels.
-    pub(crate) fn passing_host_loops(&self, func: &PrimFunc) -> PrimFunc {
-        let mut func = func.clone();
+    /// Returns the function as rules see it: with the variables of the host loops as symbols, so that they are passed to
+    /// kernels, and with a short body, since rules copy the function. The body only has a store to each buffer that the
+    /// function writes, as an analysis context ([`rx_loops::scope::Scope`]) requires; the statements are in `self`.
+    pub(crate) fn declarations(&self, func: &PrimFunc) -> PrimFunc {
+        let mut func = PrimFunc {
+            name: func.name,
+            params: func.params.clone(),
+            symbols: func.symbols.clone(),
+            vars: func.vars.clone(),
+            buffers: func.buffers.clone(),
+            body: Stmt::seq(written(&func.body).into_iter().map(|buffer| store_of(func, buffer))),
+            origins: func.origins.clone(),
+        };
         for host_loop in self.statements.iter().flat_map(|statement| &statement.host_loops) {
             if !func.symbols.contains(&host_loop.var) {
                 func.symbols.push(host_loop.var);
@@ -104,6 +114,26 @@ impl Statements {
             inside.any(|one| uses(&one.stmt, temporary))
         })
     }
+}
+
+/// Returns the buffers that a statement writes, in order of the first store.
+fn written(stmt: &Stmt) -> Vec<BufferId> {
+    let (mut known, mut buffers) = (FxHashSet::default(), Vec::new());
+    stmt.walk(&mut |part| {
+        if let Stmt::Store { buffer, .. } = part
+            && known.insert(*buffer)
+        {
+            buffers.push(*buffer);
+        }
+    });
+    buffers
+}
+
+/// Returns a store of 0 to the first element of a buffer.
+fn store_of(func: &PrimFunc, buffer: BufferId) -> Stmt {
+    let of = func.buffer(buffer);
+    let indices = vec![Expr::int(0); of.shape.len()];
+    Stmt::Store { buffer, indices, value: Expr::number(0.0, of.dtype), site: Site::default() }
 }
 
 /// Splits a function into its top-level statements.

@@ -59,7 +59,9 @@ impl Recurrence {
             nest.init.is_some() || nest.predicate.is_some(),
             "requires a recurrence on the previous element; found none",
         )?;
-        let cases = cases(&nest.body).ok_or(Declined("requires a recurrence on the previous element; found none"))?;
+        let none = Declined("requires a recurrence on the previous element; found none");
+        let cases = cases(&nest.body).ok_or(none)?;
+        Declined::when(!cases.stores.iter().any(|(_, value)| reads(value, cases.buffer)), none.0)?;
         let mut scope = Scope::new(func);
         for inner in &nest.loops {
             scope.enter_loop(inner.var, func.var(inner.var).dtype, &Expr::int(0), &inner.extent);

@@ -44,7 +44,7 @@ pub fn module(funcs: &[&PrimFunc], target: &Target) -> Result<CudaSource, Unsupp
 pub fn can_schedule_as_one_kernel(func: &PrimFunc, target: &Target) -> bool {
     let func = begun(func);
     let parts = statements(&func);
-    let func = parts.passing_host_loops(&func);
+    let func = parts.declarations(&func);
     let mut function = Function::new(&func, target, parts.temporaries.clone());
     let taken = function.schedule(&parts, 0);
     let passed = function.passed();
@@ -74,7 +74,7 @@ pub fn schedule(func: &PrimFunc, target: &Target) -> Result<Scheduled, Unsupport
     let unsupported = |reason| Unsupported { function: func.name, reason };
     let func = begun(func);
     let parts = statements(&func);
-    let func = parts.passing_host_loops(&func);
+    let func = parts.declarations(&func);
     let mut function = Function::new(&func, target, parts.temporaries.clone());
     let mut at = 0;
     while at < parts.statements.len() {
@@ -209,7 +209,7 @@ impl<'f> Function<'f> {
     fn schedule(&mut self, parts: &Statements, at: usize) -> Result<usize, String> {
         let left = parts.together(at);
         let Some(first) = left.first() else { return Ok(0) };
-        let task = Task { func: self.func, statements: left, of: (parts, at), target: self.target };
+        let task = Task::new(self.func, left, (parts, at), self.target);
         let mut declined = Vec::new();
         for rule in self.target.rules.rules() {
             let why = match rule.take(&task) {
@@ -219,7 +219,7 @@ impl<'f> Function<'f> {
                         let is_guarded = schedule.kernels.iter().any(|kernel| kernel.frame().guard.is_some());
                         let note = noted(task.func, (&schedule.note, &first.host_loops), is_guarded);
                         let blocks = left.iter().take(taken).flat_map(|one| blocks_of(&one.stmt)).collect();
-                        let (function, names) = (0, Vec::new());
+                        let (function, names, declined) = (0, Vec::new(), declined.into());
                         let choice = Choice { function, blocks, rule: rule.name, kernels: names, note, declined };
                         self.choices.push((choice, kernels));
                         return Ok(taken);

@@ -8,10 +8,13 @@ use super::functions::blocks_of;
 use rx_base::Name;
 use rx_ir::Origin;
 use rx_tir::{PrimFunc, Stmt};
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 /// Encloses the number of a check in a body. The character occurs in no name.
 const MARK: char = '\u{1}';
+
+/// The usual number of bytes of a kernel's text outside its body.
+const HEAD_BYTES: usize = 1024;
 
 /// The identity of a function in a source: its name there, and the statements of the program that it computes.
 #[derive(Clone, Copy, Debug)]
@@ -55,21 +58,26 @@ impl KernelText {
     /// Appends the kernel with its comment to `text`, as a kernel called `name`. The numbers of the function's checks
     /// begin at `first_check`.
     pub(super) fn named(&self, name: &str, of: Named<'_>, first_check: usize, text: &mut String) {
-        let _ = write!(text, "// {}", one_line(&[of.name.to_string()]));
+        text.reserve(self.body.len() + HEAD_BYTES);
+        text.push_str("// ");
+        push_list(text, [of.name]);
         if !self.blocks.is_empty() {
-            let _ = write!(text, ": {}", one_line(&self.blocks));
+            text.push_str(": ");
+            push_list(text, &self.blocks);
         }
         text.push('\n');
-        if !self.sources.is_empty() {
-            let _ = writeln!(text, "// from {}", one_line(&self.sources));
-        }
+        let mut comment = |words: &str, parts: &[String]| {
+            if !parts.is_empty() {
+                text.push_str(words);
+                push_list(text, parts);
+                text.push('\n');
+            }
+        };
+        comment("// from ", &self.sources);
         let statement = |origin: &Origin| format!("{} statement {}", origin.item, origin.statement);
-        let origins: Vec<String> = of.origins.iter().map(statement).collect();
-        if !origins.is_empty() {
-            let _ = writeln!(text, "// for {}", one_line(&origins));
-        }
+        comment("// for ", &of.origins.iter().map(statement).collect::<Vec<_>>());
         for note in &self.notes {
-            let _ = writeln!(text, "// {}", one_line(std::slice::from_ref(note)));
+            comment("// ", std::slice::from_ref(note));
         }
         let head = format!("extern \"C\" __global__ void __launch_bounds__({}) {name}(", self.bound);
         let one_line = format!("{head}{}) {{", self.parameters.join(", "));
@@ -88,10 +96,20 @@ impl KernelText {
     }
 }
 
-fn one_line(parts: &[String]) -> String {
-    let line = parts.join(", ");
-    let breaks = |byte: &u8| matches!(byte, b'\n' | b'\r' | b'\\');
-    if line.as_bytes().iter().any(breaks) { line.replace(['\n', '\r', '\\'], " ") } else { line }
+/// Appends items, separated by commas, on one line: line breaks and backslashes, which would continue a comment, become
+/// spaces.
+fn push_list<T: Display>(text: &mut String, items: impl IntoIterator<Item = T>) {
+    let start = text.len();
+    for (at, item) in items.into_iter().enumerate() {
+        let separator = if at > 0 { ", " } else { "" };
+        let _ = write!(text, "{separator}{item}");
+    }
+    let list = text.get(start..).unwrap_or_default();
+    if list.contains(['\n', '\r', '\\']) {
+        let line = list.replace(['\n', '\r', '\\'], " ");
+        text.truncate(start);
+        text.push_str(&line);
+    }
 }
 
 /// Returns the names of the TIR blocks in statements, without duplicates.

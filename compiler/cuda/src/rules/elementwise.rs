@@ -20,7 +20,6 @@
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/fallback.py` schedules such functions, without vectors.
 
 use super::row_pipeline::Stages;
-use super::row_pipeline::collect::{Form, collect};
 use super::row_pipeline::lanes::{Held, Lanes};
 use super::row_pipeline::print::Printer;
 use super::row_pipeline::vectors::{Way, when};
@@ -29,7 +28,7 @@ use crate::printer::Kernel;
 use crate::printer::expr::RELATION;
 use crate::source::{BLOCK_SIZE, LaunchShape};
 use rx_loops::{Nest, are_independent};
-use rx_tir::{Expr, PrimFunc};
+use rx_tir::Expr;
 use std::rc::Rc;
 
 /// The rule `elementwise`.
@@ -93,27 +92,32 @@ fn beside(task: &Task<'_>, parts: &[Part], taken: usize) -> Option<(Part, usize)
     }
     let (part, more) = Part::of(&task).ok()?;
     let func = &part.stages.func;
-    let own: Vec<Nest> = part.nests(func)?;
-    let others: Vec<Vec<Nest>> = parts.iter().map(|other| other.nests(func)).collect::<Option<_>>()?;
-    let is_apart = others.iter().flatten().all(|other| own.iter().all(|own| are_independent(other, own, func)));
-    is_apart.then_some((part, more))
+    let own = part.nests.as_ref()?;
+    let is_apart = |other: &Part| {
+        let others = other.nests.as_ref()?;
+        Some(others.iter().all(|other| own.iter().all(|own| are_independent(other, own, func))))
+    };
+    parts.iter().all(|other| is_apart(other) == Some(true)).then_some((part, more))
 }
 
 /// A map: statements over the same elements, with the possible vectorizations.
 struct Part {
-    stages: Stages,
+    stages: Rc<Stages>,
     /// The possible vectorizations. The first may depend on the call's arguments; the last is correct for all of them.
     ways: Vec<Way>,
     /// The number of multiprocessors to occupy.
     units: i64,
+    /// The loop nests of the statements; `None` if one is no such nest.
+    nests: Option<Vec<Nest>>,
 }
 
 impl Part {
     /// Matches the task's first statements as a map, and returns their number.
     fn of(task: &Task<'_>) -> Result<(Part, usize), Declined> {
-        let (stages, taken) = collect(task, Form::Elements, usize::MAX)?;
+        let (stages, taken) = task.elements()?;
         let ways = stages.ways(true);
-        Ok((Part { stages, ways, units: i64::from(task.target.units.max(1)) }, taken))
+        let nests = stages.statements.iter().map(|stmt| Nest::of(stmt, &stages.func)).collect();
+        Ok((Part { stages, ways, units: i64::from(task.target.units.max(1)), nests }, taken))
     }
 
     fn note(&self) -> String {
@@ -144,10 +148,6 @@ impl Part {
             None => USUAL_GROUPS,
         };
         1 << (BYTES_AT_ONCE / bytes).min(most).max(1).ilog2()
-    }
-
-    fn nests(&self, func: &PrimFunc) -> Option<Vec<Nest>> {
-        self.stages.statements.iter().map(|stmt| Nest::of(stmt, func)).collect()
     }
 
     /// Returns the vectorization that a kernel uses: the plain one, which fits all calls, or the first.

@@ -43,7 +43,7 @@ const FEW: i64 = 256;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     let nest = task.nest(0)?;
-    let ranking = Ranking::of(&nest, task.func)?;
+    let ranking = Ranking::of(nest, task.func)?;
     let stores =
         task.nest(1).map_err(|_| Declined::because("requires a store by rank after the ranking; found none"))?;
     if !task.is_temporary(ranking.buffer) || task.is_used_after(2, ranking.buffer) {
@@ -58,7 +58,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
     if !is_known(&ranking.length) || !ranking.rows.iter().all(|(_, extent)| is_known(extent)) {
         return Err(Declined::because("requires loop extents that the host knows; found one computed in the kernel"));
     }
-    let (stores, taken) = Stores::of(task, &ranking, &stores)?.parts();
+    let (stores, taken) = Stores::of(task, &ranking, stores)?.parts();
     let problem = Rc::new(Problem {
         length: ranking.length.clone().cast(DType::INT64),
         rows: ranking.rows.iter().map(|(var, extent)| (*var, extent.clone().cast(DType::INT64))).collect(),

@@ -18,7 +18,6 @@
 //!
 //! Reference: TVM's `python/tvm/s_tir/dlight/gpu/transpose.py`.
 
-use super::row_pipeline::collect::{Form, collect};
 use super::row_pipeline::lanes::Lanes;
 use super::row_pipeline::print::Printer;
 use super::row_pipeline::{Axis, Stages, product};
@@ -28,6 +27,7 @@ use crate::printer::{Kernel, types};
 use crate::source::LaunchShape;
 use rx_loops::Multiples;
 use rx_tir::{Expr, VarId};
+use std::rc::Rc;
 
 /// The rule `transpose`.
 pub(super) const RULE: Rule = Rule {
@@ -49,7 +49,7 @@ const MOST_BYTES: i64 = 24 << 10;
 const SHORT: i64 = 8;
 
 fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
-    let (stages, taken) = collect(task, Form::Elements, usize::MAX)?;
+    let (stages, taken) = task.elements()?;
     let no_turn =
         || Declined::because("requires an input that is contiguous along another axis than the result; found none");
     let along = stages.columns.len().checked_sub(1).filter(|last| *last > 0).ok_or_else(no_turn)?;
@@ -86,7 +86,7 @@ fn take(task: &Task<'_>) -> Result<Schedule, Declined> {
 
 /// The kernel of a permutation by tiles.
 struct TransposeKernel {
-    stages: Stages,
+    stages: Rc<Stages>,
     /// The position, among the columns' axes, of the axis along which tiles are read.
     from: usize,
     /// The position of the last axis, along which the result is written.

@@ -74,7 +74,7 @@ fn explained(choice: &Choice, infos: &[(&KernelInfo, LaunchSize)], needs: &Needs
             let _ = writeln!(text, "    {name}{line}");
         }
     }
-    for (rule, why) in declined {
+    for (rule, why) in declined.iter() {
         let _ = writeln!(text, "    not {rule}: {why}");
     }
     text.replace('\r', " ")

@@ -118,7 +118,7 @@ impl<'t> Reading<'t> {
     /// Returns statement number `at` of the task as a loop nest, with the `let`s around its body replaced by their
     /// values. Declines, for example, if it is no loop nest or has a predicate, or if a value is too large.
     pub(super) fn nest(&self, at: usize) -> Result<Nest, Declined> {
-        let mut nest = self.task.nest(at)?;
+        let mut nest = self.task.nest(at)?.clone();
         while let Stmt::Let { var, value, body } = nest.body {
             // Each value may use the previous one several times, so sizes may grow exponentially.
             Declined::when(

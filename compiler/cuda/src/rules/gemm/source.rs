@@ -53,13 +53,13 @@ impl Source {
         let nest = task.nest(0)?;
         nest.update()?;
         let mut func = task.func.clone();
-        let phased = by_phases(&nest, &mut func, false);
-        let by_phase = phased.and_then(|phased| Source::new(phased, &nest, func, Front::plain()).ok());
+        let phased = by_phases(nest, &mut func, false);
+        let by_phase = phased.and_then(|phased| Source::new(phased, nest, func, Front::plain()).ok());
         match by_phase {
             Some(source) => Ok(source),
             None => {
                 let whole = Phased { nest: nest.clone(), condition: None, count: 1 };
-                Source::new(whole, &nest, task.func.clone(), Front::plain())
+                Source::new(whole, nest, task.func.clone(), Front::plain())
             }
         }
     }
@@ -69,17 +69,17 @@ impl Source {
     /// too many terms, or the composed statement is no product.
     fn gathered(task: &Task<'_>) -> Option<Source> {
         let (first, second) = (task.nest(0).ok()?, task.nest(1).ok()?);
-        let (nest, products) = composed(&first, &second)?;
+        let (nest, products) = composed(first, second)?;
         if !task.is_temporary(products) || task.is_used_after(2, products) {
             return None;
         }
         let mut func = task.func.clone();
         let phased = by_phases(&nest, &mut func, true)?;
-        if !is_worth(task.func, (&first, &second), products, phased.count) {
+        if !is_worth(task.func, (first, second), products, phased.count) {
             return None;
         }
         let front = Front { statements: 2, within: vec![products], condition: None };
-        Source::new(phased, &second, func, front).ok()
+        Source::new(phased, second, func, front).ok()
     }
 
     /// Matches a nest by role. `whole` is the nest that writes the result, before its loops are split. The number of

@@ -9,6 +9,7 @@ mod unify;
 
 use super::{Axis, Carried, Combine, Kind, Read, Stage, Stages, Target};
 use crate::rules::{Declined, Task};
+use crate::statements::Statement;
 use parts::{Part, parts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use rx_base::name::name;
@@ -76,6 +77,11 @@ impl Shared {
 /// Returns the position of the leading statement, and the shared loops, which are its loops. The leading statement is
 /// the first one for [`Form::Elements`], the first reduction for [`Form::Rows`], and the first scan for [`Form::Scan`].
 fn leading(task: &Task<'_>, form: Form) -> Result<(usize, Shared), Declined> {
+    let is_reduction = |statement: &Statement| statement.nest(task.func).is_some_and(|nest| nest.init.is_some());
+    Declined::when(
+        form == Form::Rows && !task.statements.iter().any(is_reduction),
+        "requires a reduction; found none",
+    )?;
     let first = parts(task, 0, form)?;
     if form == Form::Elements {
         let part = first.into_iter().next().ok_or_else(|| Declined::because("requires a store; found none"))?;

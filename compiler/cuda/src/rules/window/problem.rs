@@ -128,7 +128,7 @@ impl Problem {
         let nest = task.nest(0)?;
         nest.update()?;
         let mut func = task.func.clone();
-        let mut found = SlidingWindow::of(&nest, &mut func)?;
+        let mut found = SlidingWindow::of(nest, &mut func)?;
         let uniform = |var: VarId| task.func.scalar_params().any(|one| one == var) || task.func.symbols.contains(&var);
         if !nest.loops.iter().all(|one| is_evaluable(&one.extent, &uniform)) {
             return Err(Declined::because(

@@ -75,7 +75,7 @@ pub(super) fn parts(task: &Task<'_>, at: usize, form: Form) -> Result<Vec<Part>,
         return Err(Declined::because("requires loop extents that the host knows; found one computed in the kernel"));
     }
     if form == Form::Scan
-        && let Some(scan) = scan(task, &nest)?
+        && let Some(scan) = scan(task, nest)?
     {
         return Ok(vec![scan]);
     }
@@ -130,7 +130,7 @@ fn named_stores<'s>(
 }
 
 /// Returns the stores of a reduction: one with an operation, or those of a tuple that chooses a side.
-fn reduction(task: &Task<'_>, nest: Nest) -> Result<Vec<Part>, Declined> {
+fn reduction(task: &Task<'_>, nest: &Nest) -> Result<Vec<Part>, Declined> {
     let part = |combine, init, buffer, indices, value, sides| Part {
         loops: nest.loops.clone(),
         named: Vec::new(),
