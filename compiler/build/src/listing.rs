@@ -6,7 +6,6 @@ use rx_cuda::Named;
 use rx_cuda::rules::Target;
 use rx_db::{ModuleId, Statements, Workspace};
 use rx_lower::{Kernel, Program};
-use rx_tir::Stmt;
 use std::ops::Range;
 
 /// A text, and the lines of each kernel in it.
@@ -124,11 +123,7 @@ pub fn comment(mark: &str, text: &str) -> String {
 fn places(statements: &Statements<'_>, group: &Group<'_>) -> Vec<Span> {
     let mut origins: Vec<_> = group.kernels.iter().flat_map(|kernel| &kernel.origins).copied().collect();
     // All kernels of a group have equal loops, so the first is enough.
-    group.first.loops.body.walk(&mut |stmt| {
-        if let Stmt::Store { site, .. } = stmt {
-            origins.extend(site.origin);
-        }
-    });
+    origins.extend(group.first.loops.store_origins());
     origins.sort_unstable();
     origins.dedup();
     let spans = origins.into_iter().filter_map(|origin| statements.span(origin));

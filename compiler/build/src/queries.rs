@@ -10,7 +10,7 @@
 
 use crate::device::Device;
 use crate::file_module::ScopeModule;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use rx_base::Name;
 use rx_cuda::rules::Target as CudaTarget;
 use rx_cuda::{Scheduled, Unsupported};
@@ -19,8 +19,9 @@ use rx_lower::{
     CallKernel, Loops, Merged, OperatorCall, Pair, Problem, Program, Queries, Rewrite, Rewritten, TargetInfo,
 };
 use rx_tir::print::Script;
+use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 /// The reasons why a function has no program.
@@ -87,8 +88,9 @@ pub(crate) struct MemoizedQueries<'db> {
     rewrites: Answers<Rewrite, Option<Arc<Rewritten>>>,
 }
 
-/// The results of one query, by key.
-type Answers<Q, A> = RefCell<FxHashMap<Q, A>>;
+/// The results of one query, by the hash of the key. A key is large, so it is hashed once for each request, and not
+/// again when the map grows.
+type Answers<Q, A> = RefCell<FxHashMap<u64, SmallVec<[(Q, A); 1]>>>;
 
 impl<'db> MemoizedQueries<'db> {
     pub(crate) fn new(db: &'db dyn salsa::Database, device: &'db Device) -> MemoizedQueries<'db> {
@@ -99,11 +101,14 @@ impl<'db> MemoizedQueries<'db> {
 
 /// Returns the known result for a key, otherwise that of `ask`, which it records.
 fn once<Q: Clone + Eq + Hash, A: Clone>(known: &Answers<Q, A>, question: &Q, ask: impl FnOnce() -> A) -> A {
-    if let Some(answer) = known.borrow().get(question) {
+    let hash = FxBuildHasher.hash_one(question);
+    if let Some(same) = known.borrow().get(&hash)
+        && let Some((_, answer)) = same.iter().find(|(asked, _)| asked == question)
+    {
         return answer.clone();
     }
     let answer = ask();
-    known.borrow_mut().insert(question.clone(), answer.clone());
+    known.borrow_mut().entry(hash).or_default().push((question.clone(), answer.clone()));
     answer
 }
 

@@ -2,8 +2,9 @@
 
 use crate::fuse::{Properties, followed_inputs};
 use rustc_hash::FxHasher;
-use rx_tir::PrimFunc;
+use rx_ir::Origin;
 use rx_tir::func::Param;
+use rx_tir::{PrimFunc, Stmt};
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -21,6 +22,7 @@ struct Shared {
     properties: OnceLock<Properties>,
     /// The number of inputs in the first call of [`Loops::follows`], and the answer for each of these inputs.
     followed: OnceLock<(usize, Box<[bool]>)>,
+    store_origins: OnceLock<Box<[Origin]>>,
 }
 
 impl Loops {
@@ -29,8 +31,8 @@ impl Loops {
         func.origins.clear();
         let mut hasher = FxHasher::default();
         func.hash(&mut hasher);
-        let (properties, followed) = Default::default();
-        Loops(Arc::new(Shared { hash: hasher.finish(), func, properties, followed }))
+        let (properties, followed, store_origins) = Default::default();
+        Loops(Arc::new(Shared { hash: hasher.finish(), func, properties, followed, store_origins }))
     }
 
     /// Wraps a function whose first `inputs` buffers are inputs, and moves its scalar parameters between the inputs and
@@ -47,6 +49,22 @@ impl Loops {
     /// Returns the properties that the steps need; they are computed once.
     pub(crate) fn properties(&self) -> &Properties {
         self.0.properties.get_or_init(|| Properties::of(&self.0.func))
+    }
+
+    /// Returns the statements of the source that stores come from, in order and without duplicates; they are collected
+    /// once.
+    pub fn store_origins(&self) -> &[Origin] {
+        self.0.store_origins.get_or_init(|| {
+            let mut origins = Vec::new();
+            self.0.func.body.walk(&mut |stmt| {
+                if let Stmt::Store { site, .. } = stmt {
+                    origins.extend(site.origin);
+                }
+            });
+            origins.sort_unstable();
+            origins.dedup();
+            origins.into()
+        })
     }
 
     /// Whether the function computes each output element from the element of input number `input` at the same indices,
