@@ -496,3 +496,18 @@ fn spread(part: Option<(bool, Expr)>) -> impl Iterator<Item = Expr> {
     };
     parts.into_iter()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::may_call_builtin;
+
+    #[test]
+    fn text_with_a_call_of_a_builtin_is_found() {
+        for text in ["int(x)", "(len (x),)", "a[sum\\\n(x)]", "(max\n(x))", "f(abs\t(x))"] {
+            assert!(may_call_builtin(text), "{text}");
+        }
+        for text in ["R.max(x)", "print(x)", "(1, 2)", "x.T.int(8)", "maximum(x)", "é(x)", "sum"] {
+            assert!(!may_call_builtin(text), "{text}");
+        }
+    }
+}
