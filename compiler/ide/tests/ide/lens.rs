@@ -19,3 +19,11 @@ fn cost_line_of_known_shapes_is_rounded() {
     let line = (0..8).find_map(|item| rx_ide::cost_line(&fixture.view(), item));
     assert_eq!(line.as_deref(), Some("1.2 M operations · 9.2 MiB"));
 }
+
+#[test]
+fn cost_line_of_calls_without_a_cost_says_only_that() {
+    let text = "@R.function$0\ndef f(x: R.Tensor((2,), \"float32\")):\n    y = R.call_pure_packed(\"f\", x, ty_args=R.Tensor((2,), \"float32\"))\n    return y\n";
+    let fixture = Fixture::new(text);
+    let line = (0..8).find_map(|item| rx_ide::cost_line(&fixture.view(), item));
+    assert_eq!(line.as_deref(), Some("1 call not counted"));
+}
