@@ -102,6 +102,15 @@ test("layers are below the parameters, and no boxes overlap", () => {
   }
 });
 
+test("edges do not cross where another order of a layer avoids it", () => {
+  const nodes = [0, 1, 2, 3].map((id) => node(id, "operator", "abs", id));
+  // Found from 0 first, the second layer is 2, 3; then the edges 0 → 3 and 1 → 2 cross.
+  const edges = [[0, 2], [0, 3], [1, 2]].map(([from, to]) => ({ from, to, label: null }));
+  const places = layout(readGraph({ ...ANSWER, nodes, edges }) ?? assert.fail());
+  const [zero, one, two, three] = [0, 1, 2, 3].map((id) => box(places, id).x) as [number, number, number, number];
+  assert.ok((zero < one) === (three < two), `${zero} ${one} ${two} ${three}`);
+});
+
 test("the maximal number of nodes is laid out", () => {
   const places = layout(network(99));
   assert.equal(places.boxes.length, 397);

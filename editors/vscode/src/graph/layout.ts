@@ -63,10 +63,64 @@ export function layout(graph: Graph): Layout {
     const size = label === "" ? { width: 0, height: 0 } : { ...labelSize(cut(label)), labelpos: "c" as const };
     drawn.setEdge(String(from), String(to), size, String(key));
   }
-  dagre.layout(drawn);
+  dagre.layout(drawn, { customOrder: ordered });
   const { width = 0, height = 0 } = drawn.graph();
   const placed = boxes(drawn, written);
   return { width, height, boxes: placed, wires: wires(drawn, graph, placed) };
+}
+
+// Orders the nodes of each layer. dagre's search for fewer crossings takes half of the layout's time, so it is left out where the order in which a
+// depth-first search finds the nodes has none. dagre begins with the same order.
+const ordered: NonNullable<NonNullable<Parameters<typeof dagre.layout>[1]>["customOrder"]> = (graph, order) => {
+  searchOrder(graph);
+  if (hasCrossings(graph)) {
+    order(graph, {});
+  }
+};
+
+// A node's layer and its place in it.
+interface Place {
+  readonly rank: number;
+  order: number;
+}
+
+function searchOrder(graph: Drawn): void {
+  const place = (id: string): Place => graph.node(id) as Place;
+  const counts = new Map<number, number>();
+  const found = new Set<string>();
+  const open = graph.nodes().toSorted((one, other) => place(one).rank - place(other).rank).toReversed();
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    if (!found.has(id)) {
+      found.add(id);
+      const { rank } = place(id);
+      place(id).order = counts.get(rank) ?? 0;
+      counts.set(rank, place(id).order + 1);
+      open.push(...(graph.successors(id) ?? []).map(String).toReversed());
+    }
+  }
+}
+
+// Whether two edges cross between neighbouring layers. Each edge leads to the next layer.
+function hasCrossings(graph: Drawn): boolean {
+  const place = (id: string): Place => graph.node(id) as Place;
+  const edges = graph.edges().map(({ v, w }) => ({ layer: place(v).rank, from: place(v).order, to: place(w).order }));
+  edges.sort((one, other) => one.layer - other.layer || one.from - other.from || one.to - other.to);
+  let last = { layer: -1, from: -1 };
+  // The largest ends in the layer: of edges from nodes before the last one, and of all.
+  let [before, all] = [-1, -1];
+  for (const { layer, from, to } of edges) {
+    if (layer !== last.layer) {
+      [before, all] = [-1, -1];
+    } else if (from !== last.from) {
+      before = all;
+    }
+    if (to < before) {
+      return true;
+    }
+    all = Math.max(all, to);
+    last = { layer, from };
+  }
+  return false;
 }
 
 // Returns the edges that are too long to be laid out, by index. The target has another edge, which keeps it in its place.
