@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives real editors against rx-lsp: VS Code with the packaged extension, Neovim, Emacs, Helix, each with what stands in editors/.
+# Drives real editors against rx-lsp: VS Code with the packaged extension, Neovim, Emacs, Helix, each with its files of editors/.
 # An editor that is not there is skipped by name; a feature that the server does not have is a failure.
 #
 # usage: RX_EDITORS=FOLDER tests/editors/run.sh [NAME…]      NAME is vscode, vscode-run, vscode-typing, vscode-notebook, vscode-looks,

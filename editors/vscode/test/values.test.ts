@@ -50,7 +50,7 @@ test("changes of blanks and comments keep all values", () => {
 test("changed code removes the values of its line and of the lines below", () => {
   assert.deepEqual(edited([3, 9], [3, 14], "R.multiply"), ["lv 2:4"]);
   assert.deepEqual(edited([2, 9], [2, 14], "R.log"), []);
-  assert.deepEqual(edited([5, 11], [5, 13], "lv"), ["lv 2:4", "gv 3:4"], "what stands below changes nothing above");
+  assert.deepEqual(edited([5, 11], [5, 13], "lv"), ["lv 2:4", "gv 3:4"], "an edit below changes nothing above");
   assert.deepEqual(edited([2, 0], [3, 0], ""), [], "a line that is gone");
   assert.deepEqual(edited([2, 4], [2, 4], "# "), [], "code that became a comment");
   assert.deepEqual(edited([1, 26], [1, 27], "5"), [], "another shape");
