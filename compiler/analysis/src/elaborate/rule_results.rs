@@ -7,7 +7,7 @@
 use super::bound_call::BoundCall;
 use rustc_hash::{FxHashMap, FxHasher};
 use rx_base::symbolic::Bounds;
-use rx_ir::{Argument, Attr, ExprKind, StructInfo, TensorInfo};
+use rx_ir::{Argument, Attr, ExprKind, StructInfo};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -20,23 +20,24 @@ const MOST: usize = 1 << 12;
 pub(super) struct RuleResults {
     bounds: Bounds,
     /// By the hash of the call.
-    known: FxHashMap<u64, SmallVec<[(CallKey, StructInfo); 1]>>,
+    known: FxHashMap<u64, SmallVec<[Known; 1]>>,
 }
 
-/// The parts of a call that determine the result of its rule.
+/// A call and the result of its rule. The arguments keep the types alive whose addresses are compared.
 #[derive(Clone, Debug)]
-pub(super) struct CallKey {
+struct Known {
     operator: &'static str,
-    slots: Box<[Slot]>,
+    arguments: Box<[Argument]>,
+    result: StructInfo,
 }
 
-/// An argument in a [`CallKey`]. Tensor types are compared by address, since equal ones share their allocation
-/// ([`super::SharedTypes`]); the key keeps it alive.
-#[derive(Clone, Debug)]
-enum Slot {
+/// The part of an argument that determines the result. A tensor type is compared by address, since equal ones share
+/// their allocation ([`super::SharedTypes`]).
+#[derive(PartialEq, Hash)]
+enum Slot<'a> {
     Absent,
-    Tensor(Arc<TensorInfo>),
-    Attr(Attr),
+    Tensor(usize),
+    Attr(&'a Attr),
 }
 
 impl RuleResults {
@@ -44,21 +45,19 @@ impl RuleResults {
     pub(super) fn hash(call: &BoundCall) -> Option<u64> {
         let mut hasher = FxHasher::default();
         call.schema.name.hash(&mut hasher);
-        for slot in &call.slots {
-            match slot {
-                Argument::Absent => 0u8.hash(&mut hasher),
-                Argument::Operand(_) => Arc::as_ptr(tensor(slot)?).addr().hash(&mut hasher),
-                Argument::Attr(attr) => attr.hash(&mut hasher),
-                Argument::Operands(_) | Argument::Types(_) => return None,
-            }
+        for argument in &call.slots {
+            slot(argument)?.hash(&mut hasher);
         }
         Some(hasher.finish())
     }
 
     /// Returns the result for a call with this hash.
     pub(super) fn get(&self, hash: u64, call: &BoundCall, bounds: &Bounds) -> Option<&StructInfo> {
-        let found = self.known.get(&hash)?.iter().find(|(key, _)| key.is_of(call))?;
-        (self.bounds == *bounds).then_some(&found.1)
+        let is_same = |known: &&Known| {
+            known.operator == call.schema.name && known.arguments.iter().map(slot).eq(call.slots.iter().map(slot))
+        };
+        let found = self.known.get(&hash)?.iter().find(is_same)?;
+        (self.bounds == *bounds).then_some(&found.result)
     }
 
     /// Stores the result for a call with this hash. Discards the results under other bounds.
@@ -66,42 +65,22 @@ impl RuleResults {
         if self.bounds != *bounds || self.known.len() >= MOST {
             *self = RuleResults { bounds: bounds.clone(), known: FxHashMap::default() };
         }
-        let slot = |slot: &Argument| {
-            Some(match slot {
-                Argument::Absent => Slot::Absent,
-                Argument::Operand(_) => Slot::Tensor(tensor(slot)?.clone()),
-                Argument::Attr(attr) => Slot::Attr(attr.clone()),
-                Argument::Operands(_) | Argument::Types(_) => return None,
-            })
-        };
-        if let Some(slots) = call.slots.iter().map(slot).collect() {
-            let key = CallKey { operator: call.schema.name, slots };
-            self.known.entry(hash).or_default().push((key, result.clone()));
-        }
+        let arguments = call.slots.clone().into_boxed_slice();
+        let known = Known { operator: call.schema.name, arguments, result: result.clone() };
+        self.known.entry(hash).or_default().push(known);
     }
 }
 
-impl CallKey {
-    fn is_of(&self, call: &BoundCall) -> bool {
-        let is_same = |(own, other): (&Slot, &Argument)| match (own, other) {
-            (Slot::Absent, Argument::Absent) => true,
-            (Slot::Tensor(own), Argument::Operand(_)) => tensor(other).is_some_and(|other| Arc::ptr_eq(own, other)),
-            (Slot::Attr(own), Argument::Attr(other)) => own == other,
-            _ => false,
-        };
-        self.operator == call.schema.name
-            && self.slots.len() == call.slots.len()
-            && self.slots.iter().zip(&call.slots).all(is_same)
-    }
-}
-
-/// Returns the type of an argument that is a variable of a tensor type.
-fn tensor(argument: &Argument) -> Option<&Arc<TensorInfo>> {
+/// Returns the part of an argument that determines the result; `None` for operands that are no variables of a tensor
+/// type.
+fn slot(argument: &Argument) -> Option<Slot<'_>> {
     match argument {
+        Argument::Absent => Some(Slot::Absent),
+        Argument::Attr(attr) => Some(Slot::Attr(attr)),
         Argument::Operand(operand) => match (&operand.kind, &operand.ty) {
-            (ExprKind::Var(_), StructInfo::Tensor(tensor)) => Some(tensor),
+            (ExprKind::Var(_), StructInfo::Tensor(tensor)) => Some(Slot::Tensor(Arc::as_ptr(tensor).addr())),
             _ => None,
         },
-        _ => None,
+        Argument::Operands(_) | Argument::Types(_) => None,
     }
 }

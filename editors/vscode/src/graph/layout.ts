@@ -84,8 +84,12 @@ interface Place {
   order: number;
 }
 
+function places(graph: Drawn): (id: string) => Place {
+  return (id) => graph.node(id) as Place;
+}
+
 function searchOrder(graph: Drawn): void {
-  const place = (id: string): Place => graph.node(id) as Place;
+  const place = places(graph);
   const counts = new Map<number, number>();
   const found = new Set<string>();
   const open = graph.nodes().toSorted((one, other) => place(one).rank - place(other).rank).toReversed();
@@ -102,7 +106,7 @@ function searchOrder(graph: Drawn): void {
 
 // Whether two edges cross between neighbouring layers. Each edge leads to the next layer.
 function hasCrossings(graph: Drawn): boolean {
-  const place = (id: string): Place => graph.node(id) as Place;
+  const place = places(graph);
   const edges = graph.edges().map(({ v, w }) => ({ layer: place(v).rank, from: place(v).order, to: place(w).order }));
   edges.sort((one, other) => one.layer - other.layer || one.from - other.from || one.to - other.to);
   let last = { layer: -1, from: -1 };
