@@ -47,16 +47,13 @@ use std::io::Write;
 /// Parses the process's arguments and serves one client on stdin and stdout. This is the entry point of the binary.
 pub fn main() -> ! {
     let code = match arguments::parse(std::env::args().skip(1)) {
-        Ok(Command::Serve { client_process, verbose }) => {
-            rx_memory::share_heap();
-            match rx_trace::init(verbose) {
-                Ok(()) => server::run(client_process),
-                Err(message) => {
-                    eprintln!("rx-lsp: {message}");
-                    2
-                }
+        Ok(Command::Serve { client_process, verbose }) => match rx_trace::init(verbose) {
+            Ok(()) => server::run(client_process),
+            Err(message) => {
+                eprintln!("rx-lsp: {message}");
+                2
             }
-        }
+        },
         Ok(Command::Print(text)) => {
             // A closed stdout is not an error of this process.
             let _ = writeln!(std::io::stdout(), "{text}");

@@ -2,7 +2,7 @@
 //! thread.
 //!
 //! ```text
-//! cargo run --release -p rx-bench --features builds --bin builds -- FILE…
+//! cargo run --profile dist -p rx-bench --features builds --bin builds -- FILE…
 //! ```
 //! The numbers after `epsilon=` and `R.const(` and the axes of `softmax` are changed one after another, each to a value
 //! that has not occurred before. Limits (issue 29): the loops of all kernels ≤ 10 ms, their CUDA C ≤ 20 ms, memory ≤
@@ -14,6 +14,8 @@ use rx_build::Device;
 use rx_build::listing;
 use rx_db::{FileId, FileKind, Workspace};
 use rx_lower::Program;
+// The allocator of the server, which runs the same queries.
+use rx_memory as _;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Arc;
