@@ -290,17 +290,21 @@ fn ptx(text: &str, arch: u32, error: NvrtcError) -> Result<Vec<u8>, NvrtcError> 
 /// Returns the cache key of an image: a hash of the text, the architecture, the compiler version and
 /// [`nvrtc::OPTIONS`].
 fn key(text: &str, arch: u32, (major, minor): (i32, i32)) -> String {
-    let mut hash = Sha256::new();
     let arch = nvrtc::suffix(arch);
-    hash.update(format!("rx image 2, sm_{arch}, NVRTC {major}.{minor}, {:?}\n", nvrtc::OPTIONS));
-    hash.update(text);
+    hash([&format!("rx image 2, sm_{arch}, NVRTC {major}.{minor}, {:?}\n", nvrtc::OPTIONS), text])
+}
+
+/// Returns the hash of texts as a cache key: 64 hexadecimal digits.
+pub(crate) fn hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut hash = Sha256::new();
+    texts.into_iter().for_each(|text| hash.update(text));
     hash.finalize().iter().fold(String::with_capacity(64), |mut key, byte| {
         let _ = write!(key, "{byte:02x}");
         key
     })
 }
 
-/// A cache of images: a folder with one file per key. An image that cannot be read is compiled again, and one that
+/// A cache of images and other compiled code: a folder with one file per key. An image that cannot be read is compiled again, and one that
 /// cannot be written is not cached: no failure of the folder is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageCache {
@@ -338,7 +342,8 @@ impl ImageCache {
         ImageCache { folder: folder.map(|folder| folder.join("images")) }
     }
 
-    fn get(&self, key: &str) -> Option<Vec<u8>> {
+    /// Returns an image that was put with this key, unless its file is missing or corrupted.
+    pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.folder.as_ref()?.join(key);
         let bytes = std::fs::read(&path).ok()?;
         let (code, sum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
@@ -352,7 +357,7 @@ impl ImageCache {
 
     /// Writes an image followed by its SHA-256 sum, so that a file that a full disk truncated or another program
     /// changed is not loaded.
-    fn put(&self, key: &str, code: &[u8]) {
+    pub(crate) fn put(&self, key: &str, code: &[u8]) {
         let Some(folder) = &self.folder else { return };
         let _ = std::fs::create_dir_all(folder).and_then(|()| {
             rx_base::store::write(&folder.join(key), |file| {

@@ -1,21 +1,38 @@
 //! Runs the CUDA text on the CPU, to test kernels without a GPU. A C++ compiler compiles the unchanged text after a
-//! header that executes each CUDA thread as a fiber (`shim/rx_cuda_cpu.h`). It is slow, but runs every thread, in a
-//! chosen order, and with sanitizers if wanted.
+//! header (`shim/rx_cuda_cpu.h`), and links it with a runtime that executes each CUDA thread as a fiber
+//! (`shim/rx_cuda_cpu.cpp`). It is slow, but runs every thread, in a chosen order, and with sanitizers if wanted.
+//!
+//! The runtime takes the C++ compiler longer than most texts, so its object file is kept in the [`ImageCache`] of the
+//! user.
 
 mod process;
 
+use crate::images::{self, ImageCache};
 use crate::source::{ArgumentValue, CudaSource, Fault, Plan, PlanError};
 use process::Process;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-const HEADER: &str = include_str!("../shim/rx_cuda_cpu.h");
-const HOPPER: &str = include_str!("../shim/rx_cuda_hopper.h");
-const MAIN: &str = include_str!("../shim/rx_cuda_cpu_main.h");
+/// The files of the header and of the runtime, each with its name.
+const SHIM: [(&str, &str); 5] = [
+    ("rx_cuda_cpu.h", include_str!("../shim/rx_cuda_cpu.h")),
+    ("rx_cuda_hopper.h", include_str!("../shim/rx_cuda_hopper.h")),
+    ("rx_cuda_cpu.cpp", include_str!("../shim/rx_cuda_cpu.cpp")),
+    ("rx_cuda_hopper.cpp", include_str!("../shim/rx_cuda_hopper.cpp")),
+    ("rx_cuda_cpu_main.cpp", include_str!("../shim/rx_cuda_cpu_main.cpp")),
+];
+
+/// The options of every compilation. Each operation is rounded separately, as in the interpreter: no contraction to
+/// fused multiply-adds.
+const OPTIONS: [&str; 3] = ["-std=c++17", "-ffp-contract=off", "-w"];
+
+/// The options of a compilation with sanitizers. `-Og` leaves all their checks in and compiles large texts in half the
+/// time of `-O1`.
+const SANITIZED: [&str; 4] = ["-Og", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 /// The order in which blocks, and the threads of a block, are executed. A kernel without data races gives the same bits
 /// in every order.
@@ -100,17 +117,41 @@ impl Drop for Simulator {
     }
 }
 
+/// A C++ compiler.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// The name or path of its program.
+    program: OsString,
+    /// The output of `--version`.
+    version: String,
+}
+
 /// Returns the C++ compiler: the first that can be run of `CXX`, `g++`, `clang++` and `c++`.
 ///
 /// # Errors
 /// If none is found.
-pub fn compiler() -> Result<OsString, SimulatorError> {
+pub fn compiler() -> Result<Compiler, SimulatorError> {
     let named = std::env::var_os("CXX").filter(|name| !name.is_empty());
     let usual = ["g++", "clang++", "c++"].map(OsString::from);
-    let answers = |name: &OsString| {
-        Command::new(name).arg("--version").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+    let answer = |program: OsString| {
+        let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output().ok()?;
+        let version = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(Compiler { program, version })
     };
-    named.into_iter().chain(usual).find(answers).ok_or(SimulatorError::NoCompiler)
+    named.into_iter().chain(usual).find_map(answer).ok_or(SimulatorError::NoCompiler)
+}
+
+impl Compiler {
+    /// Compiles or links `inputs` with [`OPTIONS`] and `flags`.
+    fn run(&self, flags: &[&str], output: &Path, inputs: &[&OsStr]) -> Result<(), SimulatorError> {
+        let mut command = Command::new(&self.program);
+        command.args(OPTIONS).args(flags).arg("-o").arg(output).args(inputs);
+        let output = command.stdin(Stdio::null()).output()?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(SimulatorError::Compile(String::from_utf8_lossy(&output.stderr).into_owned())),
+        }
+    }
 }
 
 impl Simulator {
@@ -133,39 +174,43 @@ impl Simulator {
         let executable = directory.join("kernels");
         let simulator =
             Simulator { source: source.clone(), first_kernels, executable, directory, process: Mutex::new(None) };
-        std::fs::write(simulator.directory.join("rx_cuda_cpu.h"), HEADER)?;
-        std::fs::write(simulator.directory.join("rx_cuda_hopper.h"), HOPPER)?;
-        std::fs::write(simulator.directory.join("rx_cuda_cpu_main.h"), MAIN)?;
+        for (name, text) in SHIM {
+            std::fs::write(simulator.directory.join(name), text)?;
+        }
         std::fs::write(simulator.directory.join("kernels.cu"), &source.text)?;
-        let program = simulator.directory.join("program.cpp");
-        std::fs::write(&program, simulator.program())?;
-        simulator.compile(&compiler, &program, options)?;
+        std::fs::write(simulator.directory.join("program.cpp"), simulator.program())?;
+        simulator.compile(&compiler, options)?;
         Ok(simulator)
     }
 
     fn program(&self) -> String {
         let mut text = String::from("#include \"rx_cuda_cpu.h\"\n#include \"kernels.cu\"\n\n");
-        text.push_str("static void (*const rx_cpu_kernels[])(void**) = {\n");
+        text.push_str("void (*const rx_cpu_kernels[])(void**) = {\n");
         for kernel in self.source.functions.iter().flat_map(|function| &function.kernels) {
             let _ = writeln!(text, "    [](void** arguments) {{ rx_cpu_apply({}, arguments); }},", kernel.name);
         }
         // C++ does not allow an array without elements.
-        text.push_str("    nullptr,\n};\n\n#include \"rx_cuda_cpu_main.h\"\n");
+        text.push_str("    nullptr,\n};\n");
         text
     }
 
-    fn compile(&self, compiler: &OsString, program: &Path, options: Options) -> Result<(), SimulatorError> {
-        let mut command = Command::new(compiler);
-        // Each operation is rounded separately, as in the interpreter: no contraction to fused multiply-adds.
-        command.args(["-std=c++17", "-O1", "-ffp-contract=off", "-w", "-o"]).arg(&self.executable).arg(program);
-        if options.sanitize {
-            command.args(["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    fn compile(&self, compiler: &Compiler, options: Options) -> Result<(), SimulatorError> {
+        let runtime = self.directory.join("runtime.o");
+        let flags: &[&str] = if options.sanitize { &SANITIZED } else { &["-O1"] };
+        let cache = ImageCache::of_user();
+        let key = images::hash(
+            ["rx simulator 1\n", &compiler.version, &OPTIONS.join(" "), &flags.join(" ")]
+                .into_iter()
+                .chain(SHIM.map(|(_, text)| text)),
+        );
+        match cache.get(&key) {
+            Some(object) => std::fs::write(&runtime, object)?,
+            None => {
+                compiler.run(flags, &runtime, &["-c".as_ref(), self.directory.join("rx_cuda_cpu.cpp").as_ref()])?;
+                cache.put(&key, &std::fs::read(&runtime)?);
+            }
         }
-        let output = command.stdin(Stdio::null()).output()?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(SimulatorError::Compile(String::from_utf8_lossy(&output.stderr).into_owned())),
-        }
+        compiler.run(flags, &self.executable, &[self.directory.join("program.cpp").as_ref(), runtime.as_ref()])
     }
 
     /// Executes the calls in order, each with separate copies of its buffers.
