@@ -7,8 +7,8 @@
 // Errors end the process with a message: a barrier that not all threads of a block reach, or reach at different places.
 // Built with -fsanitize=address,undefined, accesses out of bounds end the process as well.
 //
-// This header is compiled with each text, rx_cuda_cpu.cpp once. So the header has declarations, and the functions that depend
-// on a type of the text, and includes little.
+// This header is compiled with each text, rx_cuda_cpu.cpp only once. So the header has only declarations, templates and functions of
+// one line, and includes no large header of the standard library.
 
 #pragma once
 

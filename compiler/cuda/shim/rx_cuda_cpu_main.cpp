@@ -1,5 +1,5 @@
-// A small driver: a process that runs kernels by commands on its standard input. It runs those of the table
-// rx_cpu_kernels. Numbers are little-endian.
+// A small driver: a process that runs the kernels of the table rx_cpu_kernels by commands on its standard input. Numbers are
+// little-endian.
 //
 //   1 id:u32 bytes:u64 data    a buffer with contents
 //   2 id:u32 bytes:u64         a buffer without contents: every byte is 0xff, so that floats that are not written are NaN

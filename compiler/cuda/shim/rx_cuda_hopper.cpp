@@ -147,7 +147,8 @@ static std::vector<uint32_t>* rx_cpu_sums_of(void* at) {
 // The value of pending sums: a NaN, and an unlikely integer.
 static const uint32_t rx_cpu_unknown = 0x7fbadbad;
 
-void rx_cpu_product_begins(void* sums, size_t words, uint64_t a, uint64_t b) {
+void rx_cpu_product_begins(void* sums, size_t words, uint64_t a, uint64_t b, rx_cpu_part* part) {
+    std::unique_ptr<rx_cpu_part> owned(part);
     for (uint64_t matrix : {a, b}) {
         if (matrix >> 62 != 1) rx_cpu_die("a matrix that is not permuted in lines of 128 bytes");
         if (matrix >> 49 & 7) rx_cpu_die("a matrix with a base offset");
@@ -163,10 +164,7 @@ void rx_cpu_product_begins(void* sums, size_t words, uint64_t a, uint64_t b) {
         own.sums.push_back(fresh);
         for (size_t word = 0; word < words; ++word) memcpy((char*)sums + word * 4, &rx_cpu_unknown, 4);
     }
-}
-void rx_cpu_product_is_pending(void* sums, rx_cpu_part* part) {
-    rx_cpu_fiber& own = rx_cpu_running();
-    own.products.push_back({sums, std::unique_ptr<rx_cpu_part>(part), own.product_groups});
+    own.products.push_back({sums, std::move(owned), own.product_groups});
 }
 
 void rx_cpu_wgmma_wait(int left) {

@@ -54,15 +54,12 @@ struct rx_cpu_part_of final : rx_cpu_part {
     void add(void* values) const override { added(values); }
 };
 
-// Checks that a product of matrices may begin, whose sums have `words` words of 4 bytes.
-void rx_cpu_product_begins(void* sums, size_t words, uint64_t a, uint64_t b);
-// Adds a product to the pending ones, which own its part.
-void rx_cpu_product_is_pending(void* sums, rx_cpu_part* part);
+// Adds a product of the matrices a and b to the pending ones, which own its part. Its sums have `words` words of 4 bytes.
+void rx_cpu_product_begins(void* sums, size_t words, uint64_t a, uint64_t b, rx_cpu_part* part);
 
 template <int N, int BYTES, int A_BY_ROWS, int B_BY_COLUMNS, typename T, typename OfA, typename OfB>
 inline void rx_cpu_wgmma(T (*sums)[4], uint64_t a, uint64_t b, OfA of_a, OfB of_b) {
     static_assert(BYTES == 2 || (!A_BY_ROWS && !B_BY_COLUMNS), "only matrices of 16-bit elements may lie the other way round");
-    rx_cpu_product_begins(sums, N / 2, a, b);
     // The thread's elements: two rows, and of them a pair in every 8 columns (PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma).
     const unsigned lane = rx_cpu_now->number & 31u, row = rx_cpu_now->number / 32 % 4 * 16 + lane / 4;
     auto add = [=](void* values) {
@@ -83,5 +80,5 @@ inline void rx_cpu_wgmma(T (*sums)[4], uint64_t a, uint64_t b, OfA of_a, OfB of_
             }
         }
     };
-    rx_cpu_product_is_pending(sums, new rx_cpu_part_of<decltype(add)>(add));
+    rx_cpu_product_begins(sums, N / 2, a, b, new rx_cpu_part_of<decltype(add)>(add));
 }

@@ -304,8 +304,8 @@ pub(crate) fn hash<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     })
 }
 
-/// A cache of images and other compiled code: a folder with one file per key. An image that cannot be read is compiled again, and one that
-/// cannot be written is not cached: no failure of the folder is an error.
+/// A cache of images and of the simulator's object files: a folder with one file per key. An image that cannot be read
+/// is compiled again, and one that cannot be written is not cached: no failure of the folder is an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageCache {
     folder: Option<PathBuf>,

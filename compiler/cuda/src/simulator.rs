@@ -118,7 +118,7 @@ impl Drop for Simulator {
 }
 
 /// A C++ compiler.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Compiler {
     /// The name or path of its program.
     program: OsString,
