@@ -2,16 +2,17 @@
 //! entry of each list changes nothing, and its result must be right. In ascending order of threads, the simulator
 //! completes asynchronous copies and products as late as allowed. It reads the layout of a matrix from its descriptor.
 
-use crate::case::Case;
+use crate::case::{Case, Failure};
 use crate::convolutions::large as large_convolution;
 use crate::hopper::hopper;
 use crate::products::product;
 use rx_base::DType;
 use rx_cuda::simulator::{Call, Options, Order, Simulator, SimulatorError};
+use rx_tensor::Tensor;
 
 /// Returns the simulator's verdict on a case whose kernel has `from` replaced by `to`, or `None` if there is no C++
-/// compiler.
-fn says(case: &Case, from: &str, to: &str) -> Option<String> {
+/// compiler. `expected` is the interpreter's result.
+fn says(case: &Case, from: &str, to: &str, expected: &Result<Vec<Tensor>, Failure>) -> Option<String> {
     let mut source = crate::source_for(std::slice::from_ref(case), &hopper(1));
     let (head, kernel) = source.text.split_at(source.head_bytes);
     assert!(kernel.contains(from), "{from} is not in\n{kernel}");
@@ -27,7 +28,7 @@ fn says(case: &Case, from: &str, to: &str) -> Option<String> {
     let (buffers, values) = (case.bytes(), case.values());
     let call = Call { function: 0, buffers: &buffers, values: &values, order: Order::Ascending };
     Some(match simulator.run(&[call]) {
-        Ok(outcomes) => match case.judge(&outcomes[0]) {
+        Ok(outcomes) => match case.judge(&outcomes[0], expected) {
             Ok(()) => "right".to_owned(),
             Err(_) => "wrong numbers".to_owned(),
         },
@@ -38,8 +39,9 @@ fn says(case: &Case, from: &str, to: &str) -> Option<String> {
 /// Panics if the simulator does not report the expected fault. Each entry is (original text, replacement, report).
 fn expect(case: &Case, faults: &[(&str, &str, &str)]) {
     let mut wrong = Vec::new();
+    let expected = case.expected();
     for (from, to, report) in faults {
-        let Some(said) = says(case, from, to) else { return };
+        let Some(said) = says(case, from, to, &expected) else { return };
         if !said.contains(report) {
             wrong.push(format!("{from:?} as {to:?}: {said}, not {report}"));
         }

@@ -37,7 +37,8 @@ pub fn agree_for(cases: &[Case], target: &rx_cuda::rules::Target) {
     let results = [Order::Ascending, Order::Descending, Order::Shuffled(7)].map(|order| run(&simulator, cases, order));
     let mut failures = Vec::new();
     for (at, case) in cases.iter().enumerate() {
-        failures.extend(results.iter().filter_map(|result| case.judge(&result[at]).err()));
+        let expected = case.expected();
+        failures.extend(results.iter().filter_map(|result| case.judge(&result[at], &expected).err()));
         if let (Ok(first), Ok(second), Ok(third)) = (&results[0][at], &results[1][at], &results[2][at])
             && (first != second || first != third)
         {

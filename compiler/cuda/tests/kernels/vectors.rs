@@ -134,12 +134,13 @@ fn one_kernel_text_serves_every_length() {
         let Some(simulator) = crate::simulated::simulator(&source) else { return };
         let bytes: Vec<Vec<&[u8]>> = cases.iter().map(Case::bytes).collect();
         let values: Vec<Vec<Option<i64>>> = cases.iter().map(Case::values).collect();
+        let expected: Vec<_> = cases.iter().map(Case::expected).collect();
         for order in [Order::Ascending, Order::Descending, Order::Shuffled(3)] {
             let call = |at: usize| Call { function: 0, buffers: &bytes[at], values: &values[at], order };
             let calls: Vec<Call<'_>> = (0..cases.len()).map(call).collect();
             let results = simulator.run(&calls).unwrap_or_else(|error| panic!("{}: {error}", called.name));
-            for (case, result) in cases.iter().zip(&results) {
-                case.judge(result).unwrap_or_else(|why| panic!("{why}\n{}", source.text));
+            for ((case, result), expected) in cases.iter().zip(&results).zip(&expected) {
+                case.judge(result, expected).unwrap_or_else(|why| panic!("{why}\n{}", source.text));
             }
         }
     }
