@@ -120,32 +120,55 @@ fn entries(text: &str) -> Vec<String> {
     public.map(|row| row.name.to_string()).collect()
 }
 
-#[test]
-fn step_of_modules_keeps_values() {
-    in_large_stack(|| {
+/// Checks the steps of every `each`-th module of the conformance cases, of which at least `least` must be compared.
+fn modules(each: usize, least: usize) {
+    in_large_stack(move || {
         let mut tally = Tally::default();
-        for row in rows("modules.jsonl") {
+        for row in rows("modules.jsonl").iter().step_by(each) {
             let text = row["text"].as_str().unwrap_or_default();
             for entry in entries(text) {
                 tally.text(row["id"].as_str().unwrap_or_default(), text, &entry);
             }
         }
-        tally.finish(500);
+        tally.finish(least);
     });
 }
 
 #[test]
-fn step_of_operators_keeps_values() {
-    in_large_stack(|| {
+fn step_of_some_modules_keeps_values() {
+    modules(5, 100);
+}
+
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn step_of_modules_keeps_values() {
+    modules(1, 500);
+}
+
+/// Checks the steps of every `each`-th call of an operator of the conformance cases, of which at least `least` must be
+/// compared.
+fn operators(each: usize, least: usize) {
+    in_large_stack(move || {
         let mut tally = Tally::default();
-        for row in rows("op_inference.jsonl").iter().filter(|row| row["negative"] == false) {
+        for row in rows("op_inference.jsonl").iter().filter(|row| row["negative"] == false).step_by(each) {
             let text = row["text_bare"].as_str().unwrap_or_default();
             for entry in entries(text) {
                 tally.text(row["id"].as_str().unwrap_or_default(), text, &entry);
             }
         }
-        tally.finish(500);
+        tally.finish(least);
     });
+}
+
+#[test]
+fn step_of_some_operators_keeps_values() {
+    operators(3, 160);
+}
+
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn step_of_operators_keeps_values() {
+    operators(1, 500);
 }
 
 /// Checks the steps of every call of `tests/operators`, and of variants with every value that a schema suggests for an

@@ -143,22 +143,32 @@ fn same(
     assert!(differing.is_none() && left.len() == right.len(), "{title}: {differing:?}");
 }
 
-/// Makes every edit of the benchmark at every kind of line and undoes it. The tree must then be that of the original
-/// text; and if the edited text has no errors, its tree must be that of a fresh parse.
 #[test]
 fn edits_at_every_kind_of_line_are_read_anew() {
+    every_edit(&[scale(&Scale::new(8)), scale(&Scale::new(24).split(6))]);
+}
+
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn edits_at_every_kind_of_line_of_long_texts_are_read_anew() {
+    every_edit(&[scale(&Scale::new(20)), scale(&Scale::new(60).split(6))]);
+}
+
+/// Makes every edit of the benchmark at every kind of line and undoes it. The tree must then be that of the original
+/// text; and if the edited text has no errors, its tree must be that of a fresh parse.
+fn every_edit(texts: &[String]) {
     let mut compared = 0;
-    for text in [scale(&Scale::new(20)), scale(&Scale::new(60).split(6))] {
+    for text in texts {
         let mut parser = parser().expect("INVARIANT: the committed parser is of this library's version");
         let mut parse =
             |text: &str, old: Option<&Tree>| parser.parse(text, old).expect("INVARIANT: no time limit is set");
-        let original = describe(&parse(&text, None));
+        let original = describe(&parse(text, None));
         for ((title, make), (line, find)) in EDITS.iter().flat_map(|edit| LINES.iter().map(move |line| (edit, line))) {
             for share in [0, 60] {
-                let Some(change) = find(&text, text.len() / 100 * share).and_then(|line| make(&text, line)) else {
+                let Some(change) = find(text, text.len() / 100 * share).and_then(|line| make(text, line)) else {
                     continue;
                 };
-                let mut tree = parse(&text, None);
+                let mut tree = parse(text, None);
                 let mut edited = text.clone();
                 edit(&mut edited, &mut tree, change.at, change.old, change.new);
                 tree = parse(&edited, Some(&tree));
