@@ -10,6 +10,7 @@ use rx_base::Answer;
 use rx_base::symbolic::Bounds;
 use rx_base::symbolic::prove;
 use rx_ir::{Attr, Expr, Shape, StructInfo, TensorInfo};
+use std::fmt;
 
 /// The maximum number of rule runs per error.
 const MOST_RUNS: usize = 160;
@@ -26,6 +27,13 @@ pub struct Suggestion {
     pub value: Attr,
 }
 
+/// Formats the suggestion as an argument, for example `padding=[1, 1]`.
+impl fmt::Display for Suggestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.param, self.value)
+    }
+}
+
 /// Returns the attributes for which a change of one alone gives the call the type `wanted`, nearest values first.
 pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> {
     let mut runs = MOST_RUNS;
@@ -37,11 +45,15 @@ pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> 
             Some(Arg::Absent) => &Attr::None,
             _ => continue,
         };
-        for (distance, value) in candidates(kind, given, wanted) {
+        let values = candidates(kind, given, wanted);
+        let mut args: Vec<Arg<'_>> = call.args.to_vec();
+        for (distance, value) in &values {
             let Some(left) = runs.checked_sub(1) else { break };
             runs = left;
-            if gives(call, at, Arg::Attr(&value), wanted) {
-                found.push((distance, Suggestion { param: param.name, value }));
+            let Some(slot) = args.get_mut(at) else { break };
+            *slot = Arg::Attr(value);
+            if gives(call, &args, wanted) {
+                found.push((*distance, Suggestion { param: param.name, value: value.clone() }));
                 break;
             }
         }
@@ -64,17 +76,15 @@ pub fn shaping_operand(call: &CallInfo<'_>, wanted: &StructInfo) -> Option<(usiz
         }
         let ty = StructInfo::from(TensorInfo { shape: shape.clone(), ..TensorInfo::clone(own) });
         let changed = Expr { ty: ty.clone(), ..Expr::clone(operand) };
-        gives(call, at, Arg::Operand(&changed), wanted).then_some((at, ty))
+        let mut args = call.args.to_vec();
+        *args.get_mut(at)? = Arg::Operand(&changed);
+        gives(call, &args, wanted).then_some((at, ty))
     })
 }
 
-/// Whether the call has the type `wanted` if argument `at` is `value`.
-fn gives(call: &CallInfo<'_>, at: usize, value: Arg<'_>, wanted: &StructInfo) -> bool {
-    let mut args: Vec<Arg<'_>> = call.args.to_vec();
-    if let Some(slot) = args.get_mut(at) {
-        *slot = value;
-    }
-    let changed = CallInfo::new(call.schema, &args, call.bounds);
+/// Whether the call has the type `wanted` with the arguments `args`.
+fn gives(call: &CallInfo<'_>, args: &[Arg<'_>], wanted: &StructInfo) -> bool {
+    let changed = CallInfo::new(call.schema, args, call.bounds);
     (call.schema.infer)(&changed).is_ok_and(|ty| fits(&ty, wanted, call.bounds))
 }
 
@@ -173,7 +183,7 @@ mod tests {
     fn found(operator: &str, args: &[(&str, Given)], wanted: &str) -> Vec<String> {
         let wanted = StructInfo::tensor(dims(wanted), Some(DType::FLOAT32));
         let suggestions = call_of(operator, args, |call| suggestions(call, &wanted));
-        suggestions.into_iter().map(|suggestion| format!("{}={}", suggestion.param, suggestion.value)).collect()
+        suggestions.iter().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -276,7 +276,7 @@ impl<'a> Elaborator<'a> {
         )
         .with_primary_label(format!("declared {}", clash.part(ty)))
         .with_label(Place::Here(value.span), format!("this is {inferred}"));
-        diagnostic = self.check.explain_clash(diagnostic, value, ty, clash);
+        let suggestions = self.check.explain_clash(&mut diagnostic, value, ty, clash);
         let clashing = format!("{} {}", clash.actual, clash.wanted);
         diagnostic = self.check.with_symbols(diagnostic, &clashing, [ty, &given]);
         diagnostic = self.check.with_facts(diagnostic, &clash.dims());
@@ -287,7 +287,7 @@ impl<'a> Elaborator<'a> {
             diagnostic = diagnostic.with_fix(replace_fix(declared.place(), "write the inferred type", text));
         }
         self.check.report(diagnostic);
-        self.check.want(value, ty);
+        self.check.want(value, ty, suggestions);
     }
 }
 

@@ -12,58 +12,56 @@ use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
 use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo, TensorInfo};
 use rx_ops::provenance::{Facet, Part, provenance};
-use rx_ops::{Arg, CallInfo, Schema};
+use rx_ops::{Arg, CallInfo, Schema, Suggestion};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
 
 /// The maximal number of attributes suggested for one mistake.
-const MOST_REPAIRS: usize = 2;
+pub(crate) const MOST_REPAIRS: usize = 2;
 
 /// The maximal number of symbols whose definitions are shown for one mistake.
 const MOST_SYMBOLS: usize = 3;
 
 impl Checker<'_> {
     /// Adds to the diagnostic that `value` does not have its declared type: the formula of the clashing dim, and the
-    /// attributes that would give the declared type.
+    /// attributes that would give the declared type. Returns these too, for [`Checker::want`]; none if the value is not
+    /// the result of an operator.
     pub(super) fn explain_clash(
         &self,
-        mut diagnostic: Diagnostic<Place>,
+        diagnostic: &mut Diagnostic<Place>,
         value: &IrExpr,
         declared: &StructInfo,
         clash: &Clash,
-    ) -> Diagnostic<Place> {
-        let IrKind::Call(call) = &value.kind else { return diagnostic };
-        let Call { callee: Callee::Op(operator), arguments } = &**call else { return diagnostic };
-        let Some(schema) = rx_ops::find(*operator) else { return diagnostic };
+    ) -> Option<Vec<Suggestion>> {
+        let IrKind::Call(call) = &value.kind else { return None };
+        let Call { callee: Callee::Op(operator), arguments } = &**call else { return None };
+        let schema = rx_ops::find(*operator)?;
         let arguments = readings::of_arguments(arguments, Reading::Inferred);
         let read = Call { callee: call.callee.clone(), arguments };
         let args: Vec<Arg<'_>> = read.arguments.iter().map(Arg::from).collect();
         let call = CallInfo::new(schema, &args, &self.bounds);
-        if (schema.infer)(&call).is_err() {
-            return diagnostic;
-        }
-        if let Some(origin) = origin(schema, &read, clash, &self.bounds) {
-            diagnostic = diagnostic.with_note(origin);
-        }
+        (schema.infer)(&call).ok()?;
+        diagnostic.notes.extend(origin(schema, &read, clash, &self.bounds));
         let gives = match (clash.axis, clash.kind) {
             (Some(_), _) | (_, ClashKind::Dtype) => clash.wanted.clone(),
             _ => declared.to_string(),
         };
-        for suggestion in rx_ops::suggestions(&call, declared).into_iter().take(MOST_REPAIRS) {
-            diagnostic = diagnostic.with_help(format!("{}={} gives {gives}", suggestion.param, suggestion.value));
-        }
-        diagnostic
+        let suggestions = rx_ops::suggestions(&call, declared);
+        let shown = suggestions.iter().take(MOST_REPAIRS);
+        diagnostic.help.extend(shown.map(|suggestion| format!("{suggestion} gives {gives}")));
+        Some(suggestions)
     }
 
     /// Stores that `value`, which the last diagnostic reports, should have the type `ty`. The check of the function
-    /// then searches the calls that compute it for an attribute that gives this type.
-    pub(super) fn want(&mut self, value: &IrExpr, ty: &StructInfo) {
+    /// then searches the calls that compute it for an attribute that gives this type; `suggestions` are those of the
+    /// value itself, if they were searched.
+    pub(super) fn want(&mut self, value: &IrExpr, ty: &StructInfo, suggestions: Option<Vec<Suggestion>>) {
         let is_followed = matches!(value.kind, IrKind::Var(_) | IrKind::Call(_));
         // The names of branches and nested functions are not visible to the check of the function.
         if let Some(diagnostic) = self.diagnostics.last().filter(|_| is_followed && self.scopes.len() == 1) {
             let exports = u32::try_from(self.exports.len()).unwrap_or(u32::MAX);
             let place = diagnostic.primary.clone();
-            self.wanted.push(Wanted { place, value: value.clone(), ty: ty.clone(), exports });
+            self.wanted.push(Wanted { place, value: value.clone(), ty: ty.clone(), exports, suggestions });
         }
     }
 
@@ -80,7 +78,7 @@ impl Checker<'_> {
             let shape = &other.shape;
             if own.shape != *shape && shape.dims().is_some() && own.shape.ndim() == shape.ndim() {
                 let wanted = TensorInfo { shape: shape.clone(), ..TensorInfo::clone(own) };
-                self.want(value, &wanted.into());
+                self.want(value, &wanted.into(), None);
             }
         }
     }

@@ -250,7 +250,7 @@ impl Checker<'_> {
                 }
                 let diagnostic = self.with_facts(diagnostic, &clash.dims());
                 self.report(diagnostic);
-                self.want(arg, &wanted);
+                self.want(arg, &wanted, None);
             }
         }
         if self.diagnostics.len() > before {

@@ -3,6 +3,7 @@
 use crate::entry::{Entry, Place};
 use rx_base::{Chunks, Diagnostic, Name, Span};
 use rx_ir::{Attr, Binding, Expr as IrExpr, IndexSites, Known, Requirement, Signature, StructInfo, Summary};
+use rx_ops::Suggestion;
 use rx_syntax::dialect::Dialect;
 use std::sync::{Arc, OnceLock};
 
@@ -72,6 +73,8 @@ pub struct Wanted {
     pub ty: StructInfo,
     /// The number of the segment's exports before the value.
     pub exports: u32,
+    /// The attributes with which the value, a call, has that type; none if they were not searched.
+    pub suggestions: Option<Vec<Suggestion>>,
 }
 
 /// The role in which a name is used, which restricts the names that may have been meant.

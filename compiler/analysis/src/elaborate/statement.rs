@@ -350,13 +350,13 @@ impl<'a> Elaborator<'a> {
         if let Some(fix) = self.check.return_type_fix(&given) {
             diagnostic = diagnostic.with_fix(fix);
         }
-        diagnostic = self.check.explain_clash(diagnostic, value, declared, clash);
+        let suggestions = self.check.explain_clash(&mut diagnostic, value, declared, clash);
         let clashing = format!("{} {}", clash.actual, clash.wanted);
         diagnostic = self.check.with_symbols(diagnostic, &clashing, [declared, &given]);
         diagnostic = self.check.with_facts(diagnostic, &clash.dims());
         self.check
             .report(diagnostic.with_help(format!("declare `-> {given}`, or return a value of the declared type")));
-        self.check.want(value, declared);
+        self.check.want(value, declared, suggestions);
     }
 
     /// Saves the block state and starts a separate one for a nested function, whose dataflow blocks have the next

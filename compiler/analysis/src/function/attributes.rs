@@ -65,11 +65,19 @@ impl State {
             variable: None,
         };
         let mut annotations: Vec<Edit> = Vec::new();
+        // Those of the reported value, which is the first site.
+        let mut known = wanted.suggestions.as_ref();
         for _ in 0..MOST_VALUES {
             let next = match &site.value.kind {
                 ExprKind::Var(variable) => self.definition(&site, *variable, &mut annotations),
                 ExprKind::Call(call) => {
-                    let fixes = self.fixes_of_call(&site, call, &annotations, elaborations);
+                    let found = match known.take() {
+                        Some(found) => found,
+                        None => {
+                            &self.ask(&site, call, |info| rx_ops::suggestions(info, &site.wanted)).unwrap_or_default()
+                        }
+                    };
+                    let fixes = self.fixes_of_call(&site, call, found, &annotations, elaborations);
                     if !fixes.is_empty() {
                         return fixes;
                     }
@@ -116,10 +124,10 @@ impl State {
         &self,
         site: &Site,
         call: &Call,
+        found: &[Suggestion],
         annotations: &[Edit],
         elaborations: &mut usize,
     ) -> Vec<Fix<ItemPlace>> {
-        let found = self.ask(site, call, |info| rx_ops::suggestions(info, &site.wanted)).unwrap_or_default();
         let fixes = found.iter().take(MOST_TRIED);
         let fixes = fixes.filter_map(|suggestion| self.attribute_fix(site, call, suggestion, annotations));
         fixes.filter(|fix| self.is_better_with(&fix.edits, elaborations)).take(MOST_FIXES).collect()
@@ -143,17 +151,16 @@ impl State {
         if self.file.canonical_path(cursor.path(callee.tokens))? != format!("R.{}", schema.name) {
             return None;
         }
-        let setting = format!("{}={}", suggestion.param, suggestion.value);
         let (span, text) = match argument_span(segment, site.value.span, schema, at, None) {
             Some(span) => (span, suggestion.value.to_string()),
             None => {
                 let (span, comma) = before_end(segment.text(), site.value.span)?;
-                (span, format!("{comma}{setting}"))
+                (span, format!("{comma}{suggestion}"))
             }
         };
         let title = match site.variable {
-            Some(variable) => format!("use {setting} in `{variable}`"),
-            None => format!("use {setting}"),
+            Some(variable) => format!("use {suggestion} in `{variable}`"),
+            None => format!("use {suggestion}"),
         };
         let mut edits = vec![(ItemPlace::Segment(site.segment, span), text)];
         edits.extend(annotations.iter().cloned());

@@ -33,10 +33,13 @@ impl State {
                 for wanted in result.wanted.iter().filter(|wanted| wanted.place == diagnostic.primary) {
                     let Some(left) = searches.checked_sub(1) else { break };
                     searches = left;
+                    let suggestions = || wanted.suggestions.iter().flatten();
                     for fix in self.attribute_fixes(wanted, *at, &mut elaborations) {
                         if !placed.fixes.contains(&fix) {
                             // A report shows the titles of fixes only where there is no help.
-                            placed.help.extend((!placed.help.is_empty()).then(|| fix.title.clone()));
+                            let is_shown = placed.help.is_empty()
+                                || suggestions().any(|suggestion| fix.title == format!("use {suggestion}"));
+                            placed.help.extend((!is_shown).then(|| fix.title.clone()));
                             placed.fixes.push(fix);
                         }
                     }

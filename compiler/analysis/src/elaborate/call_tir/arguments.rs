@@ -82,7 +82,7 @@ impl Checker<'_> {
                     let wanted = needed_type(&passed.expr, buffer, &state.bindings);
                     self.symbol_conflict(&Again { passed, axis, equality: &equality }, fix, state);
                     if let Some(wanted) = &wanted {
-                        self.want(&passed.expr, wanted);
+                        self.want(&passed.expr, wanted, None);
                     }
                     return;
                 }
@@ -112,7 +112,7 @@ impl Checker<'_> {
             diagnostic.fixes.push(fix);
         }
         if let Some(wanted) = needed_type(&passed.expr, buffer, bindings) {
-            self.want(&passed.expr, &wanted);
+            self.want(&passed.expr, &wanted, None);
         }
     }
 
