@@ -26,8 +26,9 @@ pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
 
 /// Evaluates an integer or `bool` expression. Results wrap in dtypes narrower than 64 bits. Returns `None` if a
 /// variable has no value, on overflow in 64 bits other than of a left shift, on division by zero, for an index that
-/// fails its check, for a cast to an integer of a NaN or of a float of magnitude 2⁵³ or more, and for operations that
-/// the host does not compute, such as loads. `and`, `or` and selections short-circuit: a right operand or branch that
+/// fails its check, for a cast to an integer of a NaN or of a float of magnitude 2⁵³ or more, for operations on a
+/// `uint64` of 2⁶³ or more whose results depend on its sign, and for operations that the host does not compute, such as
+/// loads. `and`, `or` and selections short-circuit: a right operand or branch that
 /// does not matter is not evaluated.
 pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
     let value = |expr: &Expr| evaluate_index(expr, value_of);
@@ -48,7 +49,15 @@ pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> O
         Expr::Unary { op: UnaryOp::Not | UnaryOp::BitNot, value: inner } => i64::from(value(inner)? == 0),
         Expr::Binary { op: BinaryOp::And, left, right } => i64::from(value(left)? != 0 && value(right)? != 0),
         Expr::Binary { op: BinaryOp::Or, left, right } => i64::from(value(left)? != 0 || value(right)? != 0),
-        Expr::Binary { op, left, right } => integer_operation(*op, value(left)?, value(right)?)?,
+        Expr::Binary { op, left, right } => {
+            let (a, b) = (value(left)?, value(right)?);
+            // A `uint64` of 2⁶³ or more is a negative `i64` with the same bits.
+            let is_large = left.dtype() == DType::UINT64 && (a < 0 || b < 0);
+            if is_large && !ignores_sign(*op) {
+                return None;
+            }
+            integer_operation(*op, a, b)?
+        }
         Expr::Compare { op, left, right } if left.dtype().is_float() => {
             i64::from(op.holds(evaluate_float(left, value_of)?, evaluate_float(right, value_of)?))
         }
@@ -64,6 +73,20 @@ pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> O
         _ => return None,
     };
     Some(expr.dtype().wrap(exact))
+}
+
+/// Whether an operation has the same bits for signed and unsigned operands.
+fn ignores_sign(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::ShiftLeft
+    )
 }
 
 /// Computes an operation on two integers, before wrapping. Returns `None` on division by zero, and on overflow in 64
@@ -101,7 +124,10 @@ fn evaluate_float(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Optio
     let exact = match expr {
         Expr::Float { value, .. } => *value,
         Expr::Cast { value: inner, .. } if inner.dtype().is_float() => value(inner)?,
-        Expr::Cast { value: inner, .. } => evaluate_index(inner, value_of)? as f64,
+        Expr::Cast { value: inner, .. } => {
+            let value = evaluate_index(inner, value_of)?;
+            (inner.dtype() != DType::UINT64 || value >= 0).then_some(value as f64)?
+        }
         Expr::Unary { op: UnaryOp::Neg, value: inner } => -value(inner)?,
         Expr::Binary { op, left, right } => float_operation(*op)?(value(left)?, value(right)?),
         Expr::Select { condition, then, otherwise } => match evaluate_index(condition, value_of)? {
@@ -188,6 +214,19 @@ mod tests {
         let added = n(DType::UINT8) + Expr::Int { value: 250, dtype: DType::UINT8 };
         assert_eq!(value(&added, 10), Some(4));
         assert!(!is_evaluable(&n(DType::UINT64), &|_| true));
+    }
+
+    #[test]
+    fn large_uint64_has_no_value_where_its_sign_matters() {
+        let n = Expr::Var { var: VarId(0), dtype: DType::INT64 }.cast(DType::UINT64);
+        let two = Expr::Int { value: 2, dtype: DType::UINT64 };
+        let value =
+            |op: BinaryOp, n_is: i64| evaluate_index(&Expr::binary(op, n.clone(), two.clone()), &|_| Some(n_is));
+        for op in [BinaryOp::FloorDiv, BinaryOp::TruncMod, BinaryOp::Min, BinaryOp::Max, BinaryOp::ShiftRight] {
+            assert_eq!(value(op, -8), None, "{op:?}");
+            assert!(value(op, 8).is_some(), "{op:?}");
+        }
+        assert_eq!(value(BinaryOp::Add, -8), Some(-6));
     }
 
     #[test]
