@@ -300,6 +300,3 @@ impl Outer for SegmentOuter<'_> {
 pub fn function_context_name() -> Name {
     name(FUNCTION_CONTEXT)
 }
-
-#[cfg(test)]
-mod tests;

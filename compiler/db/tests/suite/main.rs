@@ -2,4 +2,6 @@
 
 mod hostile;
 mod incremental;
+mod modules;
 mod operators;
+mod project;

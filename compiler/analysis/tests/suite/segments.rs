@@ -1,7 +1,9 @@
-use super::{FunctionMemo, ItemPlace, Items, check_function};
-use crate::signature::relax_header;
+//! Checks functions that are divided into segments in different ways: the diagnostics are the same.
+
+use rx_analysis::function::{FunctionMemo, Items, check_function};
+use rx_analysis::signature::relax_header;
 use rx_base::{Diagnostic, Name, Span};
-use rx_context::FileContext;
+use rx_context::{FileContext, ItemPlace};
 use rx_ir::{Signature, Summary};
 use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
