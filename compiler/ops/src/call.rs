@@ -31,7 +31,7 @@ pub enum ParamPlace {
 /// The reason why a rule returns no type.
 #[derive(Debug)]
 pub enum Problem {
-    /// An argument has an error type, whose cause was already reported.
+    /// An argument has an error type, whose cause was already reported; or the call is a trial.
     Propagate,
     /// An error in this call.
     Report(Box<Diagnostic<ParamPlace>>),
@@ -114,12 +114,25 @@ pub struct CallInfo<'a> {
     pub findings: RefCell<Vec<Diagnostic<ParamPlace>>>,
     /// The formulas of the result's dims with the values filled in; `None` if nobody asks for them.
     pub derivations: Option<RefCell<Vec<Derivation>>>,
+    /// Whether only the type counts, not the report of a problem.
+    is_trial: bool,
 }
 
 impl<'a> CallInfo<'a> {
     /// Creates a call of `schema` with these arguments.
     pub fn new(schema: &'static Schema, args: &'a [Arg<'a>], bounds: &'a Bounds) -> CallInfo<'a> {
-        CallInfo { schema, args, bounds, findings: RefCell::new(Vec::new()), derivations: None }
+        CallInfo { schema, args, bounds, findings: RefCell::new(Vec::new()), derivations: None, is_trial: false }
+    }
+
+    /// Creates a call of which only the type counts, for a search over many arguments: [`CallInfo::problem`] makes no
+    /// report.
+    pub fn trial(schema: &'static Schema, args: &'a [Arg<'a>], bounds: &'a Bounds) -> CallInfo<'a> {
+        CallInfo { is_trial: true, ..CallInfo::new(schema, args, bounds) }
+    }
+
+    /// Returns the problem that `report` describes; in a trial, [`Problem::Propagate`].
+    pub(crate) fn problem(&self, report: impl FnOnce() -> Diagnostic<ParamPlace>) -> Problem {
+        if self.is_trial { Problem::Propagate } else { report().into() }
     }
 
     /// Creates a call for which the rule also collects the formulas of dims.

@@ -220,7 +220,7 @@ impl Probe<'_> {
     fn run(&mut self) -> Option<Fact> {
         self.runs = self.runs.checked_sub(1)?;
         let args: Vec<Arg<'_>> = self.now.iter().map(Arg::from).collect();
-        let call = CallInfo::new(self.schema, &args, self.bounds);
+        let call = CallInfo::trial(self.schema, &args, self.bounds);
         let ty = (self.schema.infer)(&call).ok()?;
         self.target.of(&ty)
     }

@@ -84,7 +84,7 @@ pub fn shaping_operand(call: &CallInfo<'_>, wanted: &StructInfo) -> Option<(usiz
 
 /// Whether the call has the type `wanted` with the arguments `args`.
 fn gives(call: &CallInfo<'_>, args: &[Arg<'_>], wanted: &StructInfo) -> bool {
-    let changed = CallInfo::new(call.schema, args, call.bounds);
+    let changed = CallInfo::trial(call.schema, args, call.bounds);
     (call.schema.infer)(&changed).is_ok_and(|ty| fits(&ty, wanted, call.bounds))
 }
 

@@ -190,7 +190,7 @@ impl Convolution {
         spatial: &str,
     ) -> Result<Vec<Dim>, Problem> {
         if call.equal(self.in_channels(), &self.expected_channels(self.kernel_in())) == Answer::Refuted {
-            return Err(conv_advice::channels_report(call, self).into());
+            return Err(call.problem(|| conv_advice::channels_report(call, self)));
         }
         let divided = match self.direction {
             Direction::Forward => self.kernel_out(),
@@ -198,7 +198,7 @@ impl Convolution {
         };
         let groups = Dim::constant(self.groups);
         if call.equal(&divided.floor_mod(&groups), &Dim::constant(0)) == Answer::Refuted {
-            return Err(conv_advice::groups_report(call, self, divided).into());
+            return Err(call.problem(|| conv_advice::groups_report(call, self, divided)));
         }
         let out_channels = match self.direction {
             Direction::Forward => self.kernel_out().clone(),
