@@ -145,30 +145,32 @@ fn same(
 
 #[test]
 fn edits_at_every_kind_of_line_are_read_anew() {
-    every_edit(&[scale(&Scale::new(8)), scale(&Scale::new(24).split(6))]);
+    every_edit(&[scale(&Scale::new(8)), scale(&Scale::new(24).split(6))], &[0]);
 }
 
 #[test]
 #[ignore = "sweep: .ci/full"]
-fn edits_at_every_kind_of_line_of_long_texts_are_read_anew() {
-    every_edit(&[scale(&Scale::new(20)), scale(&Scale::new(60).split(6))]);
+fn edits_at_every_kind_of_line_at_more_places_are_read_anew() {
+    every_edit(&[scale(&Scale::new(20)), scale(&Scale::new(60).split(6))], &[0, 60]);
 }
 
 /// Makes every edit of the benchmark at every kind of line and undoes it. The tree must then be that of the original
-/// text; and if the edited text has no errors, its tree must be that of a fresh parse.
-fn every_edit(texts: &[String]) {
+/// text; and if the edited text has no errors, its tree must be that of a fresh parse. The lines are the first ones after
+/// each of `shares`, in percent of the text.
+fn every_edit(texts: &[String], shares: &[usize]) {
     let mut compared = 0;
     for text in texts {
         let mut parser = parser().expect("INVARIANT: the committed parser is of this library's version");
         let mut parse =
             |text: &str, old: Option<&Tree>| parser.parse(text, old).expect("INVARIANT: no time limit is set");
-        let original = describe(&parse(text, None));
+        let unedited = parse(text, None);
+        let original = describe(&unedited);
         for ((title, make), (line, find)) in EDITS.iter().flat_map(|edit| LINES.iter().map(move |line| (edit, line))) {
-            for share in [0, 60] {
+            for share in shares {
                 let Some(change) = find(text, text.len() / 100 * share).and_then(|line| make(text, line)) else {
                     continue;
                 };
-                let mut tree = parse(text, None);
+                let mut tree = unedited.clone();
                 let mut edited = text.clone();
                 edit(&mut edited, &mut tree, change.at, change.old, change.new);
                 tree = parse(&edited, Some(&tree));
