@@ -19,6 +19,7 @@ const RESTS_MS = 150;
 interface Drawn {
   readonly program: vscode.Uri;
   readonly version: number;
+  readonly cursor: vscode.Position;
   readonly graph: Graph;
 }
 
@@ -31,6 +32,8 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   private opened: number | undefined;
   // Whether the page can receive messages.
   private ready = false;
+  // The message for the page of a new panel. The server answers while the page is loaded.
+  private first: ToPage | undefined;
   private readonly latest = new Latest();
   private readonly parts: vscode.Disposable;
 
@@ -58,6 +61,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
       void vscode.window.showErrorMessage("rx: put the cursor into a function.");
     } else if (this.panel === undefined) {
       this.panel = this.open();
+      void this.draw();
     } else {
       this.panel.reveal(undefined, true);
       void this.draw();
@@ -88,6 +92,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     panel.onDidDispose(() => {
       this.panel = undefined;
       this.drawn = undefined;
+      this.first = undefined;
       this.ready = false;
       this.latest.dispose();
     });
@@ -104,7 +109,14 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   private hear(message: FromPage): void {
     if (record(message)?.["kind"] === "ready") {
       this.ready = true;
-      void this.draw();
+      const first = this.first;
+      this.first = undefined;
+      if (first !== undefined) {
+        this.tell(first);
+      }
+      if (first?.kind !== "graph" || this.isStale()) {
+        void this.draw();
+      }
       return;
     }
     const id = number(record(message)?.["id"]);
@@ -115,9 +127,20 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     }
   }
 
+  // Whether there is no graph of the active program, or the program or its cursor has changed since the graph was requested.
+  private isStale(): boolean {
+    const { drawn } = this;
+    const editor = activeProgram();
+    if (drawn === undefined || editor === undefined) {
+      return true;
+    }
+    const { uri, version } = editor.document;
+    return drawn.program.toString() !== uri.toString() || drawn.version !== version || !drawn.cursor.isEqual(editor.selection.active);
+  }
+
   private async draw(): Promise<void> {
     const editor = activeProgram();
-    if (!this.ready || editor === undefined) {
+    if (editor === undefined) {
       return;
     }
     if (this.server.isStarting && this.drawn === undefined) {
@@ -133,7 +156,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
     }
     const graph = readGraph(asked.answer);
     if (graph !== undefined) {
-      this.drawn = { program: uri, version, graph };
+      this.drawn = { program: uri, version, cursor: selection.active, graph };
       this.title(graph.function);
       this.tell({ kind: "graph", graph, selected: nodeAt(graph, point(editor.selection.active)) });
     } else if (this.drawn === undefined) {
@@ -179,7 +202,11 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   }
 
   private tell(message: ToPage): void {
-    void this.panel?.webview.postMessage(message);
+    if (this.ready) {
+      void this.panel?.webview.postMessage(message);
+    } else {
+      this.first = message;
+    }
   }
 }
 
