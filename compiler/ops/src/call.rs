@@ -124,8 +124,8 @@ impl<'a> CallInfo<'a> {
         CallInfo { schema, args, bounds, findings: RefCell::new(Vec::new()), derivations: None, is_trial: false }
     }
 
-    /// Creates a call of which only the type counts, for a search over many arguments: [`CallInfo::problem`] makes no
-    /// report.
+    /// Creates a call of which only the type counts, for a search over many arguments: a rule may return
+    /// [`Problem::Propagate`] in place of a report.
     pub fn trial(schema: &'static Schema, args: &'a [Arg<'a>], bounds: &'a Bounds) -> CallInfo<'a> {
         CallInfo { is_trial: true, ..CallInfo::new(schema, args, bounds) }
     }
