@@ -72,6 +72,7 @@ pub(crate) use advice::{PURITY_ANCHOR, purity_text};
 pub use annotate::return_place;
 pub(crate) use bound_call::{before_end, current_keyword};
 pub use call::signature_text;
+pub(crate) use explanation::MOST_REPAIRS;
 pub use forms::{Form, FormParam, form};
 pub(crate) use header::{elaborate_signature, extern_declarations};
 pub(crate) use namespace::is_special_form;

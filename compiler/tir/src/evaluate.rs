@@ -28,8 +28,7 @@ pub fn is_evaluable(expr: &Expr, has_value: &dyn Fn(VarId) -> bool) -> bool {
 /// variable has no value, on overflow in 64 bits other than of a left shift, on division by zero, for an index that
 /// fails its check, for a cast to an integer of a NaN or of a float of magnitude 2⁵³ or more, for operations on a
 /// `uint64` of 2⁶³ or more whose results depend on its sign, and for operations that the host does not compute, such as
-/// loads. `and`, `or` and selections short-circuit: a right operand or branch that
-/// does not matter is not evaluated.
+/// loads. `and`, `or` and selections short-circuit: a right operand or branch that does not matter is not evaluated.
 pub fn evaluate_index(expr: &Expr, value_of: &dyn Fn(VarId) -> Option<i64>) -> Option<i64> {
     let value = |expr: &Expr| evaluate_index(expr, value_of);
     let exact = match expr {

@@ -41,6 +41,11 @@ const MOST_FIXES: usize = 2;
 /// A replacement in the function's text.
 type Edit = (ItemPlace, String);
 
+/// Returns the title of the fix that changes an attribute of the reported value itself.
+pub(super) fn title(suggestion: &Suggestion) -> String {
+    format!("use {suggestion}")
+}
+
 /// A value that the search has reached.
 struct Site {
     segment: u32,
@@ -160,7 +165,7 @@ impl State {
         };
         let title = match site.variable {
             Some(variable) => format!("use {suggestion} in `{variable}`"),
-            None => format!("use {suggestion}"),
+            None => title(suggestion),
         };
         let mut edits = vec![(ItemPlace::Segment(site.segment, span), text)];
         edits.extend(annotations.iter().cloned());

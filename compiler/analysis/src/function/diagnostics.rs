@@ -2,8 +2,9 @@
 //! suggestions.
 
 use super::advice::missing_return;
+use super::attributes::title;
 use super::memo::State;
-use crate::elaborate::{Role, SegmentResult, Unresolved};
+use crate::elaborate::{MOST_REPAIRS, Role, SegmentResult, Unresolved};
 use crate::entry::Place;
 use crate::signature::Header;
 use rx_base::{Code, Diagnostic, Fix, Span};
@@ -33,12 +34,12 @@ impl State {
                 for wanted in result.wanted.iter().filter(|wanted| wanted.place == diagnostic.primary) {
                     let Some(left) = searches.checked_sub(1) else { break };
                     searches = left;
-                    let suggestions = || wanted.suggestions.iter().flatten();
+                    let shown = || wanted.suggestions.iter().flatten().take(MOST_REPAIRS);
                     for fix in self.attribute_fixes(wanted, *at, &mut elaborations) {
                         if !placed.fixes.contains(&fix) {
                             // A report shows the titles of fixes only where there is no help.
-                            let is_shown = placed.help.is_empty()
-                                || suggestions().any(|suggestion| fix.title == format!("use {suggestion}"));
+                            let is_shown =
+                                placed.help.is_empty() || shown().any(|suggestion| fix.title == title(suggestion));
                             placed.help.extend((!is_shown).then(|| fix.title.clone()));
                             placed.fixes.push(fix);
                         }

@@ -120,12 +120,12 @@ fn entries(text: &str) -> Vec<String> {
     public.map(|row| row.name.to_string()).collect()
 }
 
-/// Checks the steps of every `each`-th module of the conformance cases, of which at least `least` must be compared.
-fn modules(each: usize, least: usize) {
+/// Checks the steps of every `each`-th text of a file of conformance cases, of which at least `least` must be compared.
+fn recorded(file: &'static str, field: &'static str, each: usize, least: usize) {
     in_large_stack(move || {
         let mut tally = Tally::default();
-        for row in rows("modules.jsonl").iter().step_by(each) {
-            let text = row["text"].as_str().unwrap_or_default();
+        for row in rows(file).iter().filter(|row| row["negative"] != true).step_by(each) {
+            let text = row[field].as_str().unwrap_or_default();
             for entry in entries(text) {
                 tally.text(row["id"].as_str().unwrap_or_default(), text, &entry);
             }
@@ -136,39 +136,24 @@ fn modules(each: usize, least: usize) {
 
 #[test]
 fn step_of_some_modules_keeps_values() {
-    modules(5, 100);
+    recorded("modules.jsonl", "text", 5, 100);
 }
 
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn step_of_modules_keeps_values() {
-    modules(1, 500);
-}
-
-/// Checks the steps of every `each`-th call of an operator of the conformance cases, of which at least `least` must be
-/// compared.
-fn operators(each: usize, least: usize) {
-    in_large_stack(move || {
-        let mut tally = Tally::default();
-        for row in rows("op_inference.jsonl").iter().filter(|row| row["negative"] == false).step_by(each) {
-            let text = row["text_bare"].as_str().unwrap_or_default();
-            for entry in entries(text) {
-                tally.text(row["id"].as_str().unwrap_or_default(), text, &entry);
-            }
-        }
-        tally.finish(least);
-    });
+    recorded("modules.jsonl", "text", 1, 500);
 }
 
 #[test]
 fn step_of_some_operators_keeps_values() {
-    operators(3, 160);
+    recorded("op_inference.jsonl", "text_bare", 3, 160);
 }
 
 #[test]
 #[ignore = "sweep: .ci/full"]
 fn step_of_operators_keeps_values() {
-    operators(1, 500);
+    recorded("op_inference.jsonl", "text_bare", 1, 500);
 }
 
 /// Checks the steps of every call of `tests/operators`, and of variants with every value that a schema suggests for an
