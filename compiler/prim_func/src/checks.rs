@@ -196,6 +196,3 @@ impl<'t> Walk<'t> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -277,6 +277,3 @@ impl<'a> Reader<'a> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -37,8 +37,6 @@ mod nesting;
 mod numbered;
 pub mod printer;
 mod recover;
-#[cfg(test)]
-mod render;
 pub mod segment;
 mod shape;
 mod shift;

@@ -26,9 +26,6 @@ mod scope;
 pub(crate) mod signature;
 mod statement;
 mod string;
-#[cfg(test)]
-mod tests;
-
 pub use compare::{Difference, tree_eq, tree_eq_as};
 pub use string::quote;
 

@@ -268,36 +268,3 @@ fn update(kind: TokenKind) -> Option<BinaryOp> {
         _ => return None,
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::render::statement;
-
-    #[test]
-    fn a_broken_binding_still_binds() {
-        assert_eq!(statement("x: R.Tensor((2,), \"f\") = = f(y)"), "x: R.Tensor(tuple(2), \"f\") = ‹= f(y)›");
-        assert_eq!(statement("x: R.Tensor((2,), \"f\" = f(y)"), "x: R.Tensor(tuple(2), \"f\") = f(y)");
-        assert_eq!(statement("x ="), "x = ‹›");
-        assert_eq!(statement("x: = 3"), "x: ‹› = 3");
-        assert_eq!(statement("x = R."), "x = ‹R.›");
-        assert_eq!(statement("x = (a, b))"), "x = tuple(a, b)");
-    }
-
-    #[test]
-    fn a_broken_call_keeps_its_arguments() {
-        assert_eq!(statement("x = f(a, , b)"), "x = f(a, ‹›, b)");
-        assert_eq!(statement("x = f(a b, axis=, g(c, 1 2))"), "x = f(‹a b›, axis=‹›, g(c, ‹1 2›))");
-        assert_eq!(statement("x = f(a, [b, c"), "x = f(a, list(b, c))");
-        assert_eq!(statement("x = f(\"abc)"), "x = f(\"abc))");
-    }
-
-    #[test]
-    fn broken_headers_keep_their_readable_parts() {
-        assert_eq!(statement("def f(x: T, y T, z: R.Any) -> :"), "def f[](x: T = -; y: - = -; z: R.Any = -) -> ‹›");
-        assert_eq!(statement("def f(x: T((1, 2), y: T) -> T:"), "def f[](x: T(tuple(1, 2)) = -; y: T = -) -> T");
-        assert_eq!(statement("def f(x"), "def f[](x: - = -) -> -");
-        assert_eq!(statement("with f( as x:"), "with f(‹as x›) as -");
-        assert_eq!(statement("for i in:"), "for i in ‹›");
-        assert_eq!(statement("return a b"), "return ‹a b›");
-    }
-}

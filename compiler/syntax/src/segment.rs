@@ -102,6 +102,11 @@ impl Segment {
         self.tree.get_or_init(|| SegmentTree::read(&self.text))
     }
 
+    /// Whether the tree has been computed.
+    pub fn has_tree(&self) -> bool {
+        self.tree.get().is_some()
+    }
+
     /// Returns a cursor that maps the tokens of a statement's tree to the segment's text.
     pub fn cursor<'a>(&'a self, statement: &Statement) -> Cursor<'a> {
         Cursor::new(&self.text, &self.tree().tokens, statement.first_token)
@@ -293,47 +298,4 @@ fn split_inline(kinds: &[TokenKind], first: usize, indent: u32, pieces: &mut Vec
 fn opens_block(kind: TokenKind) -> bool {
     use TokenKind::*;
     matches!(kind, If | Elif | Else | For | While | With | Def | Class | Try | Except | Finally | Async)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Segment;
-
-    fn statements(text: &str) -> Vec<(u32, bool, String)> {
-        let segment = Segment::new(text.into());
-        let statements = segment.tree().statements.iter();
-        statements.map(|s| (s.indent, s.inline, text[s.span.range()].to_owned())).collect()
-    }
-
-    #[test]
-    fn statements_of_lines_and_parts_of_lines() {
-        let expected = [(0, false, "if a[1:2]:"), (0, true, "b = 1"), (0, true, "c"), (4, false, "x")];
-        let expected = expected.map(|(indent, inline, text)| (indent, inline, text.to_owned()));
-        assert_eq!(statements("# head\nif a[1:2]: b = 1; c  # why\n    x\n"), expected);
-        assert_eq!(statements("\tx; \n"), [(8, false, "x".to_owned())]);
-        assert_eq!(statements("\u{feff}# nothing\n\\\n"), []);
-    }
-
-    #[test]
-    fn only_simple_statements_share_a_line() {
-        let mistakes = |text: &str| {
-            let segment = Segment::new(text.into());
-            let of = |mistake: rx_base::Diagnostic<rx_base::Span>| text[mistake.primary.range()].to_owned();
-            crate::syntax_diagnostics(&segment).into_iter().map(of).collect::<Vec<_>>()
-        };
-        assert_eq!(mistakes("if a: b = 1; c = 2\n"), [""; 0]);
-        assert_eq!(mistakes("if a: else:\n    b = 1\n"), ["else"]);
-        assert_eq!(mistakes("a = 1; with b:\n"), ["with"]);
-        assert_eq!(mistakes("a = 1; @b\n"), ["@"]);
-        assert_eq!(mistakes("@a; b\ndef f(): pass\n"), [";"]);
-    }
-
-    #[test]
-    fn lines_and_comments_are_counted() {
-        let segment = Segment::new("a # 1\r\nb\rc\n# é".into());
-        assert_eq!(segment.line_count(), 3);
-        assert!(!segment.is_ascii());
-        let comments: Vec<&str> = segment.comments().map(|span| &segment.text()[span.range()]).collect();
-        assert_eq!(comments, ["# 1", "# é"]);
-    }
 }

@@ -243,28 +243,3 @@ fn starts_operand(kind: TokenKind) -> bool {
             Integer | Float | String | NoneLiteral | True | False | LeftParen | LeftBracket | LeftBrace | Minus
         )
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::Segment;
-    use std::sync::Arc;
-
-    #[test]
-    fn lines_of_one_shape_share_a_tree() {
-        let segment = Segment::new("a = f(b, 1)\nx = g(y, 2)\nx = g(2, y)\n".into());
-        let [first, second, third] = &*segment.tree().statements else { panic!("three statements") };
-        assert!(Arc::ptr_eq(&first.tree, &second.tree));
-        assert_ne!(first.tree, third.tree);
-    }
-
-    #[test]
-    fn evicted_shapes_give_equal_trees() {
-        let operators =
-            |n: usize| (0..13).map(|bit| if n >> bit & 1 == 0 { " + a" } else { " - a" }).collect::<String>();
-        let text: String = (0..5000).chain(0..1).map(|n| format!("x{}\n", operators(n))).collect();
-        let segment = Segment::new(text.into());
-        let statements = &segment.tree().statements;
-        assert_eq!(statements[0].tree, statements[5000].tree);
-        assert!(statements.iter().all(|statement| statement.tree.error.is_none()));
-    }
-}

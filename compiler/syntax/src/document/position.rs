@@ -115,32 +115,3 @@ pub(super) fn bytes_of_column(text: &str, column: u32, encoding: Encoding) -> us
     }
     text.len()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Encoding::{self, Utf8, Utf16, Utf32};
-    use crate::{Document, FileKind};
-
-    #[test]
-    fn positions_in_three_encodings() {
-        let text = "a = 1\r\ns = 'é𝄞' # x\nb";
-        let document = Document::new(text, FileKind::Rx);
-        let after = text.find(" #").unwrap_or(0);
-        let all: [(Encoding, u32); 3] = [(Utf8, 12), (Utf16, 9), (Utf32, 8)];
-        for (encoding, column) in all {
-            assert_eq!(document.line_column(after, encoding), (1, column));
-            assert_eq!(document.offset_of(1, column, encoding), after);
-        }
-        assert_eq!(document.line_column(text.len(), Utf8), (2, 1));
-    }
-
-    #[test]
-    fn positions_outside_are_cut_down() {
-        let document = Document::new("ab\ncd\n", FileKind::Rx);
-        assert_eq!(document.offset_of(0, 99, Utf8), 2);
-        assert_eq!(document.offset_of(2, 5, Utf8), 6);
-        assert_eq!(document.offset_of(9, 0, Utf8), 6);
-        assert_eq!(document.line_column(99, Utf8), (2, 0));
-        assert_eq!(Document::new("", FileKind::Rx).offset_of(1, 1, Utf16), 0);
-    }
-}

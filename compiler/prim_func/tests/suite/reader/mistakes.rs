@@ -1,8 +1,8 @@
 //! Tests of rejected functions and the positions of the errors.
 
-use crate::reader::prim_func;
 use rx_base::name::name;
 use rx_context::{FileContext, ItemPlace};
+use rx_prim_func::reader::prim_func;
 use rx_syntax::{Segment, Segments};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Tests of keyword arguments of `T.` functions.
 
 use super::constructs::{body, body_of, value};
-use crate::functions::{ParamKind, find};
+use rx_prim_func::functions::{ParamKind, find};
 
 /// Returns the call with all its arguments as keywords, in reverse order.
 fn by_name(function: &str, arguments: &[&str]) -> String {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 fn round_trip(place: &str, func: &PrimFunc) {
     let text = script(func);
     let segments = Segments::from_iter([Arc::new(Segment::new(text.as_str().into()))]);
-    let unbound = crate::names::unbound_names(&segments, &rx_context::FileContext::default());
+    let unbound = rx_prim_func::names::unbound_names(&segments, &rx_context::FileContext::default());
     assert!(unbound.is_empty(), "{place}: {unbound:?}\n{text}");
     reads_back(place, func);
 }
@@ -31,8 +31,10 @@ fn round_trip(place: &str, func: &PrimFunc) {
 fn reads_back(place: &str, func: &PrimFunc) {
     let text = script(func);
     let segments = [Arc::new(Segment::new(text.as_str().into()))];
-    let signature =
-        crate::signature::prim_func_signature(segments.iter().map(|s| &**s), &rx_context::FileContext::default());
+    let signature = rx_prim_func::signature::prim_func_signature(
+        segments.iter().map(|s| &**s),
+        &rx_context::FileContext::default(),
+    );
     let params = signature.map_or(Vec::new(), |signature| signature.params.to_vec());
     let opaque: Vec<bool> = params.iter().map(|param| matches!(param.kind, rx_ir::PrimParamKind::Opaque)).collect();
     let handles: Vec<bool> = func.params.iter().map(|param| matches!(param, rx_tir::func::Param::Handle(_))).collect();

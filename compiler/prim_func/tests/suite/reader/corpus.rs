@@ -1,8 +1,8 @@
 //! Reads the prim_funcs of programs in the folders RX_MODELS and RX_CASES.
 
-use crate::reader::prim_func;
 use rx_base::{Code, Diagnostic};
 use rx_context::FileContext;
+use rx_prim_func::reader::prim_func;
 use rx_syntax::Document;
 use rx_syntax::document::{FileKind, FunctionKind, Item, ItemKind};
 use rx_tir::PrimFunc;
@@ -33,7 +33,7 @@ fn read_with_names(text: &str, kind: FileKind) -> Vec<(Result<PrimFunc, Mistakes
     }
     let functions = document.items().iter().filter(|item| item.kind == ItemKind::Function(FunctionKind::Prim));
     let read = |item: &Item| {
-        let unbound = crate::names::unbound_names(&item.segments, &context);
+        let unbound = rx_prim_func::names::unbound_names(&item.segments, &context);
         Some((prim_func(&item.segments, &context, item.name?), unbound))
     };
     functions.filter_map(read).collect()

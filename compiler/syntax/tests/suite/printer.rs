@@ -1,8 +1,8 @@
 //! Tests of the printer by example.
 
-use super::{print, tree_eq};
-use crate::dialect::Dialect;
-use crate::{Document, FileKind};
+use rx_syntax::dialect::Dialect;
+use rx_syntax::printer::{print, tree_eq};
+use rx_syntax::{Document, FileKind};
 
 fn rx(text: &str) -> Document {
     Document::new(text, FileKind::Rx)

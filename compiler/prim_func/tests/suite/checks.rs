@@ -14,12 +14,12 @@ fn segments(text: &str) -> Segments {
 }
 
 fn found(text: &str) -> Vec<Diagnostic<ItemPlace>> {
-    super::check(&segments(text), &FileContext::default(), name("f"))
+    rx_prim_func::checks::check(&segments(text), &FileContext::default(), name("f"))
 }
 
 /// Whether an index is out of range when the function is run on buffers of these shapes.
 fn fails(text: &str, shapes: &[Vec<i64>]) -> bool {
-    let func = crate::reader::prim_func(&segments(text), &FileContext::default(), name("f"));
+    let func = rx_prim_func::reader::prim_func(&segments(text), &FileContext::default(), name("f"));
     let func = func.unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{text}"));
     let zeros = |shape: &Vec<i64>| Tensor::from_f32s(shape, vec![0.0; shape.iter().product::<i64>() as usize]);
     let mut buffers = shapes.iter().map(zeros).collect::<Result<Vec<Tensor>, _>>().expect("shapes fit values");

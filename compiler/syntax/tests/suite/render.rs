@@ -1,12 +1,11 @@
-//! Compact rendering of trees as text, for tests.
+//! Compact rendering of trees as text.
 
-use crate::Segment;
-use crate::ast::{Argument, Expr, ExprKind, StatementKind};
-use crate::cursor::Cursor;
+use rx_syntax::ast::{Argument, Expr, ExprKind, StatementKind};
+use rx_syntax::{Cursor, Segment, syntax_diagnostics};
 
 /// Renders the first statement of `text`: operators in brackets that show precedence, and `‹…›` around text that could
 /// not be parsed.
-pub(crate) fn statement(text: &str) -> String {
+pub fn statement(text: &str) -> String {
     let segment = Segment::new(text.into());
     let Some(statement) = segment.tree().statements.first() else { return String::new() };
     let cursor = segment.cursor(statement);
@@ -43,9 +42,9 @@ pub(crate) fn statement(text: &str) -> String {
 }
 
 /// Returns the error of the first statement of `text`: its message, and the text at its span.
-pub(crate) fn error(text: &str) -> Option<(String, String)> {
+pub fn error(text: &str) -> Option<(String, String)> {
     let segment = Segment::new(text.into());
-    let diagnostic = crate::syntax_diagnostics(&segment).into_iter().next()?;
+    let diagnostic = syntax_diagnostics(&segment).into_iter().next()?;
     Some((diagnostic.message, text[diagnostic.primary.range()].to_owned()))
 }
 
