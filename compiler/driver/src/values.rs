@@ -30,8 +30,8 @@ const INTERPRETED: u64 = 1_000_000;
 /// The maximum number of arithmetic operations of a function that is run at all.
 const MOST_OPERATIONS: u64 = 100_000_000_000;
 
-/// The maximum number of iterations and instructions of a function before a pass. A recursion may not end on the drawn
-/// arguments. Moves of data, which are no operations, are iterations as well.
+/// The maximum number of iterations of a function before a pass, with those that instructions count as. A recursion may
+/// not end on the drawn arguments. Moves of data, which are no operations, are iterations as well.
 fn most_iterations(operations: u64) -> u64 {
     if operations <= INTERPRETED { 10 * INTERPRETED } else { 100 * INTERPRETED + 16 * operations }
 }

@@ -5,18 +5,22 @@ use crate::error::RunError;
 /// The limits of a run. The default is unlimited, so a run may never end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The maximal number of loop iterations plus executed instructions. Iterations of compiled code are counted before
-    /// it runs if its arguments determine their number.
+    /// The maximal number of loop iterations. An executed instruction counts as [`PER_INSTRUCTION`] of them. Iterations
+    /// of compiled code are counted before it runs if its arguments determine their number.
     pub iterations: Option<u64>,
     /// The maximal size in bytes of all results of kernels and host functions together. In the interpreter and on the
     /// CPU, the intermediate buffers of a kernel run may use as many bytes as are left, but do not reduce them.
     pub bytes: Option<u64>,
 }
 
+/// The iterations that an executed instruction counts as: the executor takes about as long for it, its call of a kernel
+/// not included.
+pub const PER_INSTRUCTION: u64 = 16;
+
 /// The remainder of a run's limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Fuel {
-    /// Loop iterations and instructions.
+    /// Loop iterations, including those that instructions count as.
     pub iterations: u64,
     /// Bytes of memory.
     pub bytes: u64,

@@ -46,7 +46,7 @@ mod value;
 pub use backend::{Argument, Backend, KernelCall, Stage};
 pub use error::{BuildError, Fault, RunError};
 pub use executor::Executor;
-pub use fuel::{Fuel, Limits};
+pub use fuel::{Fuel, Limits, PER_INSTRUCTION};
 pub use host::functions as host_functions;
 pub use kernel_runs::kernel_runs;
 pub use memory::Memory;

@@ -10,6 +10,7 @@ use super::suspended::{Held, SuspendedMemory};
 use super::{Executor, Frame, Watch};
 use crate::backend::Backend;
 use crate::error::RunError;
+use crate::fuel::PER_INSTRUCTION;
 use crate::memory::Memory;
 use crate::types::{Symbols, bind};
 use crate::value::Value;
@@ -224,7 +225,7 @@ impl<B: Backend> Executor<B> {
             };
             block.code = rest;
             top.at = instruction.origin;
-            self.fuel.take_iterations(1)?;
+            self.fuel.take_iterations(PER_INSTRUCTION)?;
             let frame = &mut top.frame;
             match &instruction.operation {
                 Operation::If { arms, otherwise, to } => {

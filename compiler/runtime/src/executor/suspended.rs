@@ -10,8 +10,9 @@ use std::fs::read_to_string;
 /// The depth of calls from which on the bound applies.
 const MANY: usize = 1000;
 
-/// The maximal size in bytes of the registers of suspended calls. It ends infinite recursion within seconds.
-const MOST_REGISTERS: u64 = 1 << 30;
+/// The maximal size in bytes of the registers of suspended calls. It ends infinite recursion within a second or two,
+/// after about a million calls.
+const MOST_REGISTERS: u64 = 1 << 28;
 
 /// The assumed available memory in bytes, if the system does not report it.
 const ASSUMED: u64 = 4 << 30;
