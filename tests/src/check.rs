@@ -65,13 +65,6 @@ impl Checked {
         self.found.iter().filter(|found| found.severity <= Severity::Warning)
     }
 
-    /// Returns the diagnostics of the parser: those of the codes RX01xx, except those that concern the meaning of a
-    /// statement in its context.
-    pub fn syntax(&self) -> impl Iterator<Item = &Found> {
-        let about_meaning = [Code::MissingReturn, Code::MissingElse, Code::BranchMismatch, Code::MisplacedStatement];
-        self.found.iter().filter(move |found| found.code.number() / 100 == 1 && !about_meaning.contains(&found.code))
-    }
-
     /// Whether there is an error.
     pub fn is_rejected(&self) -> bool {
         self.errors().next().is_some()

@@ -438,17 +438,27 @@ fn models_agree_with_pytorch_in_the_interpreter() {
     agree_with_pytorch("interp");
 }
 
-/// Runs the CUDA C of every model on the CPU, with one fiber per thread.
 #[test]
 fn models_agree_with_pytorch_as_simulated_cuda() {
+    agree_with_pytorch_as_simulated_cuda(|name| !name.contains('.'));
+}
+
+/// Together with the models, the last stages contain all kernels of the stages between them.
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn lowered_models_agree_with_pytorch_as_simulated_cuda() {
+    agree_with_pytorch_as_simulated_cuda(|name| name.ends_with(".lowered"));
+}
+
+/// Runs the CUDA C of the wanted models on the CPU, with one fiber per thread.
+fn agree_with_pytorch_as_simulated_cuda(wanted: fn(&str) -> bool) {
     let Some(models) = models() else { return };
     if let Err(missing) = rx_cuda::simulator::compiler() {
         println!("skipped: {missing}");
         return;
     }
     let folder = Folder::new();
-    // Test only each model and its last stage, which together contain all kernels of the stages between them.
-    for name in named(&models).iter().filter(|name| !name.contains('.') || name.ends_with(".lowered")) {
+    for name in named(&models).iter().filter(|name| wanted(name)) {
         let (program, values) = model(&models, name);
         let args = [&program, "--inputs", &values, "--check", &values, "--device", "cuda-sim"];
         let run = folder.run(&args).succeeds();

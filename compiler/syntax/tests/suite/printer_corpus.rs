@@ -88,9 +88,10 @@ fn comments(document: &Document) -> Vec<String> {
     kept
 }
 
-fn check_laws(name: &str, text: &str, kind: FileKind) -> Result<(), String> {
+/// Checks the first three properties for the text printed in each of the dialects.
+fn check_laws(name: &str, text: &str, kind: FileKind, dialects: &[Dialect]) -> Result<(), String> {
     let document = Document::new(text, kind);
-    for dialect in Dialect::ALL {
+    for dialect in dialects.iter().copied() {
         let printed = print(&document, dialect);
         let read = Document::new(&printed, kind);
         tree_eq_as((&document, Dialect::detect(&document)), (&read, dialect))
@@ -107,12 +108,30 @@ fn check_laws(name: &str, text: &str, kind: FileKind) -> Result<(), String> {
     Ok(())
 }
 
+/// The size in bytes of texts that the usual tests print in one dialect only, each in another than the one before.
+const LARGE: usize = 20_000;
+
 #[test]
 fn printing_keeps_trees_and_comments_in_every_dialect() {
+    printing_keeps_trees_and_comments(LARGE);
+}
+
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn printing_of_large_texts_keeps_trees_and_comments_in_every_dialect() {
+    printing_keeps_trees_and_comments(usize::MAX);
+}
+
+/// Prints each text in every dialect, and those of `large` bytes and more in one of them.
+fn printing_keeps_trees_and_comments(large: usize) {
     let texts: Vec<_> = cases().iter().flat_map(|folder| texts(folder)).collect();
     println!("{} texts", texts.len());
-    let failures: Vec<String> =
-        texts.iter().filter_map(|(name, text, kind)| check_laws(name, text, *kind).err()).collect();
+    let mut next = Dialect::ALL.into_iter().cycle();
+    let mut check = |(name, text, kind): &(String, String, FileKind)| {
+        let one = next.next().filter(|_| text.len() >= large);
+        check_laws(name, text, *kind, one.as_ref().map_or(&Dialect::ALL, std::slice::from_ref)).err()
+    };
+    let failures: Vec<String> = texts.iter().filter_map(&mut check).collect();
     let shown: Vec<&String> = failures.iter().take(20).collect();
     assert!(failures.is_empty(), "{} of {}: {shown:#?}", failures.len(), texts.len());
 }
@@ -238,7 +257,9 @@ fn mangled_text_prints_and_valid_text_round_trips() {
                 && item.segments.iter().all(|segment| rx_syntax::syntax_diagnostics(segment).is_empty())
         });
         if valid {
-            failures.extend(check_laws(name, &text, *kind).err().map(|failure| format!("{failure}\n{text}")));
+            failures.extend(
+                check_laws(name, &text, *kind, &Dialect::ALL).err().map(|failure| format!("{failure}\n{text}")),
+            );
         } else {
             Dialect::ALL.into_iter().for_each(|dialect| drop(print(&document, dialect)));
         }

@@ -7,9 +7,6 @@ use rx_tests::cases;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The number of values that are traced in one file, distributed over it.
-const VALUES: usize = 60;
-
 fn opened(path: &Path) -> Option<(Workspace, rx_db::FileId)> {
     let text = std::fs::read_to_string(path).ok()?;
     let mut workspace = Workspace::new();
@@ -19,7 +16,18 @@ fn opened(path: &Path) -> Option<(Workspace, rx_db::FileId)> {
 }
 
 #[test]
-fn every_known_part_of_a_value_has_a_trace_that_ends() {
+fn every_known_part_of_some_values_has_a_trace_that_ends() {
+    traces_of_values_end(20);
+}
+
+#[test]
+#[ignore = "sweep: .ci/full"]
+fn every_known_part_of_many_values_has_a_trace_that_ends() {
+    traces_of_values_end(200);
+}
+
+/// Traces `count` values of each model, distributed over its file.
+fn traces_of_values_end(count: usize) {
     let Some(folder) = cases::folder() else { return };
     let mut paths = cases::files(&folder.join("models"), "rx");
     paths.extend(cases::files(&folder.join("models/mlc"), "py"));
@@ -27,7 +35,7 @@ fn every_known_part_of_a_value_has_a_trace_that_ends() {
     for path in &paths {
         let Some((workspace, file)) = opened(path) else { continue };
         let rows = workspace.types(file);
-        let step = rows.len().div_ceil(VALUES).max(1);
+        let step = rows.len().div_ceil(count).max(1);
         for row in rows.iter().step_by(step) {
             let at = || format!("{}: {} at byte {}: {}", path.display(), row.name, row.span.start, row.struct_info);
             let Some(why) = workspace.why(file, row.span.start as usize, &Asked::Everything) else {
