@@ -130,7 +130,7 @@ fn outputs_have_no_errors(each: usize) {
 
 #[test]
 fn outputs_of_passes_for_some_modules_have_no_errors() {
-    outputs_have_no_errors(5);
+    outputs_have_no_errors(10);
 }
 
 #[test]

@@ -28,9 +28,8 @@ fn annotate(text: &str, which: Annotate) -> Annotated {
     Annotated { text: annotated, before, after, edits: edits.len() }
 }
 
-/// Returns the fault of an annotated text: a new error, a changed type, or a missing annotation.
-fn fault(text: &str) -> Option<String> {
-    let annotated = annotate(text, Annotate::Missing);
+/// Returns the fault of `text`, annotated: a new error, a changed type, or a missing annotation.
+fn fault(text: &str, annotated: &Annotated) -> Option<String> {
     if let Some(error) = new_error(&annotated.before, &annotated.after) {
         return Some(format!("a new error: {} {}", error.code, error.message));
     }
@@ -69,9 +68,10 @@ fn annotations_are_those_inferred(set: &CaseSet) {
     for row in set.rows("modules") {
         let Some(text) = cases::text(&row, "text_min") else { continue };
         let id = cases::text(&row, "id").unwrap_or_default();
-        count += annotate(text, Annotate::Missing).edits;
+        let annotated = annotate(text, Annotate::Missing);
+        count += annotated.edits;
         let says = |fault: Option<String>| format!("{id} {}", fault.unwrap_or_default());
-        let missing = fault(text);
+        let missing = fault(text, &annotated);
         tally.count(missing.is_none(), || says(missing));
         let more = cases::text(&row, "text").and_then(|text| {
             let annotated = annotate(text, Annotate::All);
@@ -131,7 +131,8 @@ fn annotated_operators_keep_their_types(set: &CaseSet) {
     let mut tally = Tally::new(set.figure("operators annotated"));
     for row in set.rows("op_inference") {
         let Some(text) = cases::text(&row, "text_bare").filter(|_| !cases::is_true(&row, "negative")) else { continue };
-        let (id, fault) = (cases::text(&row, "id").unwrap_or_default(), fault(text));
+        let (id, fault) =
+            (cases::text(&row, "id").unwrap_or_default(), fault(text, &annotate(text, Annotate::Missing)));
         tally.count(fault.is_none() || argued.contains(id), || format!("{id} {}", fault.unwrap_or_default()));
     }
     tally.must_be_complete();

@@ -12,7 +12,7 @@ fn syntax_error(text: &str) -> Option<String> {
         of_indentation
             .or_else(|| item.segments.iter().flat_map(|it| syntax_diagnostics(it)).next().map(|it| it.message))
     };
-    document.items().iter().find_map(|item| of_item(item))
+    document.items().iter().find_map(of_item)
 }
 
 #[test]
