@@ -74,8 +74,7 @@ impl KernelText {
             }
         };
         comment("// from ", &self.sources);
-        let statement = |origin: &Origin| format!("{} statement {}", origin.item, origin.statement);
-        comment("// for ", &of.origins.iter().map(statement).collect::<Vec<_>>());
+        comment("// for ", &statements(of.origins));
         for note in &self.notes {
             comment("// ", std::slice::from_ref(note));
         }
@@ -94,6 +93,16 @@ impl KernelText {
         }
         text.push_str("}\n");
     }
+}
+
+/// Lists statements by function: `main statements 3, 4`.
+fn statements(origins: &[Origin]) -> Vec<String> {
+    let of_item = |origins: &[Origin]| {
+        let [first, rest @ ..] = origins else { return String::new() };
+        let more: String = rest.iter().map(|origin| format!(", {}", origin.statement)).collect();
+        format!("{} statement{} {}{more}", first.item, if rest.is_empty() { "" } else { "s" }, first.statement)
+    };
+    origins.chunk_by(|a, b| a.item == b.item).map(of_item).collect()
 }
 
 /// Appends items, separated by commas, on one line: line breaks and backslashes, which would continue a comment, become
