@@ -147,9 +147,11 @@ test("an edge is a curve between its ends", () => {
   assert.equal(curve([]), "");
 });
 
-test("the page allows only its own script", () => {
-  const html = page({ style: "webview:/graph.css", script: "webview:/graph.js", source: "webview:", nonce: "n0nce" });
-  assert.match(html, /content="default-src 'none'; style-src webview:; script-src 'nonce-n0nce'"/);
+test("the page allows only its own style sheet and script", () => {
+  const html = page({ style: "p { color: red }", script: 'print("</script><!--")', nonce: "n0nce" });
+  assert.match(html, /content="default-src 'none'; style-src 'nonce-n0nce'; script-src 'nonce-n0nce'"/);
+  assert.match(html, /<style nonce="n0nce">p { color: red }<\/style>/);
+  assert.match(html, /<script nonce="n0nce">print\("<\\\/script><\\!--"\)<\/script>/);
   assert.equal(html.match(/<script/g)?.length, 1);
   assert.doesNotMatch(html, / on\w+=| style=/);
 });

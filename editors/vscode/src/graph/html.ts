@@ -1,24 +1,24 @@
-// The HTML page of a graph, with its style sheet and script.
+// The HTML page of a graph. It contains its style sheet and script: a file of its own would be fetched through VS Code's service worker.
 
 import { escaped } from "../html";
 
 export interface Sources {
+  // The texts of the style sheet and the script.
   readonly style: string;
   readonly script: string;
-  // The source from which the content security policy allows style sheets.
-  readonly source: string;
-  // The nonce of the only script that the content security policy allows.
+  // The nonce of the only style sheet and script that the content security policy allows.
   readonly nonce: string;
 }
 
-export function page({ style, script, source, nonce }: Sources): string {
+export function page({ style, script, nonce }: Sources): string {
+  const source = `'nonce-${escaped(nonce)}'`;
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${escaped(source)}; script-src 'nonce-${escaped(nonce)}'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${source}; script-src ${source}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${escaped(style)}">
+<style nonce="${escaped(nonce)}">${inElement(style)}</style>
 <title>Graph</title>
 </head>
 <body>
@@ -30,8 +30,13 @@ export function page({ style, script, source, nonce }: Sources): string {
 <button id="fit" title="Show all (0)" aria-label="Show all">Fit</button>
 </div>
 <main id="drawing"></main>
-<script nonce="${escaped(nonce)}" src="${escaped(script)}"></script>
+<script nonce="${escaped(nonce)}">${inElement(script)}</script>
 </body>
 </html>
 `;
+}
+
+// Escapes what would end a style or script element. In both languages, `\/` in a string or comment means `/`.
+function inElement(text: string): string {
+  return text.replace(/<\/(?=style|script)/gi, "<\\/").replace(/<!--/g, "<\\!--");
 }

@@ -1,6 +1,8 @@
 // The panel that shows the graph of the function under the cursor. There is one panel, which follows the active program.
 
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as vscode from "vscode";
 import { number, record } from "../json";
 import { Latest } from "../latest";
@@ -81,8 +83,7 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
   }
 
   private furnish(panel: vscode.WebviewPanel): vscode.WebviewPanel {
-    const [media, out] = [vscode.Uri.joinPath(this.extension, "media"), vscode.Uri.joinPath(this.extension, "out")];
-    panel.webview.options = { enableScripts: true, localResourceRoots: [media, out] };
+    panel.webview.options = { enableScripts: true, localResourceRoots: [] };
     panel.iconPath = vscode.Uri.joinPath(this.extension, "icons", "rx.svg");
     panel.webview.onDidReceiveMessage((message: FromPage) => this.hear(message));
     panel.onDidChangeViewState(() => {
@@ -96,11 +97,10 @@ export class GraphPanel implements vscode.Disposable, vscode.WebviewPanelSeriali
       this.ready = false;
       this.latest.dispose();
     });
-    const address = (uri: vscode.Uri): string => panel.webview.asWebviewUri(uri).toString();
+    const text = (...path: string[]): string => readFileSync(join(this.extension.fsPath, ...path), "utf8");
     panel.webview.html = page({
-      style: address(vscode.Uri.joinPath(media, "graph.css")),
-      script: address(vscode.Uri.joinPath(out, "graph.js")),
-      source: panel.webview.cspSource,
+      style: text("media", "graph.css"),
+      script: text("out", "graph.js"),
       nonce: randomBytes(16).toString("base64"),
     });
     return panel;
