@@ -5,7 +5,8 @@
 //! ```
 //! Every server gets the network in its own language ([`rx_bench::generate::network`]) and the same kinds of edits, in
 //! turns. The figures are wall time from the first byte sent to the last byte read, and the CPU time of the server's
-//! process. The limits of issue 5 are printed next to rx's figures. Ratios are another server's figure divided by rx's.
+//! process. An edit and its undoing have separate figures: one adds the work of a mistake's fixes, the other has none. The
+//! limits are printed next to rx's figures. Ratios are another server's figure divided by rx's.
 
 use rx_bench::generate::{Language, network};
 use rx_bench::lsp::{Edit, Server};
@@ -16,6 +17,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// The number of times that the document is opened, each in a new server.
+const OPENINGS: usize = 5;
 /// The number of edits in a burst.
 const BURST: usize = 10;
 /// The most bursts.
@@ -84,11 +87,12 @@ enum Kind {
 impl Kind {
     const ALL: [Kind; 3] = [Kind::Space, Kind::Break, Kind::Shape];
 
-    fn name(self) -> &'static str {
+    /// Returns the names of the edit and of its undoing.
+    fn names(self) -> [&'static str; 2] {
         match self {
-            Kind::Space => "a space",
-            Kind::Break => "a breaking `(`",
-            Kind::Shape => "another padding",
+            Kind::Space => ["a space", "without the space"],
+            Kind::Break => ["a breaking `(`", "without the `(`"],
+            Kind::Shape => ["another padding", "the former padding"],
         }
     }
 
@@ -110,18 +114,19 @@ struct Contestant {
     server: Server,
     document: PathBuf,
     text: String,
-    open: Duration,
+    /// The time of each opening.
+    open: Vec<Duration>,
     resident: Option<u64>,
     /// The line of a convolution in the middle of the document.
     line: usize,
-    /// The figures, by kind of edit.
-    edits: Vec<Figures>,
+    /// By kind of edit, the figures of the edit and of its undoing.
+    edits: Vec<[Figures; 2]>,
     burst: Vec<Duration>,
     publications: usize,
     requests: Vec<(&'static str, Vec<Duration>)>,
 }
 
-/// The samples of one kind of edit.
+/// The samples of one edit.
 #[derive(Default)]
 struct Figures {
     wall: Vec<Duration>,
@@ -135,7 +140,7 @@ fn compare(options: &Options, operators: usize) -> io::Result<()> {
     }
     for kind in Kind::ALL {
         for contestant in &mut all {
-            contestant.edits.push(Figures::default());
+            contestant.edits.push(Default::default());
         }
         for round in 0..WARM_UP + options.edits {
             for contestant in &mut all {
@@ -168,8 +173,13 @@ impl Contestant {
         let document = std::env::temp_dir().join(format!("rx_bench_{}_{operators}.{extension}", std::process::id()));
         let text = network(operators, language);
         std::fs::write(&document, &text)?;
+        let mut open = Vec::new();
         let mut server = Server::start(command, &document)?;
-        let open = server.open(id, &text)?;
+        open.push(server.open(id, &text)?);
+        while open.len() < OPENINGS {
+            server = Server::start(command, &document)?;
+            open.push(server.open(id, &text)?);
+        }
         let middle = text.lines().count() / 2;
         let is_convolution = |line: &str| line.contains("conv2d") && line.contains("pad");
         let line = text.lines().enumerate().skip(middle).find(|(_, line)| is_convolution(line)).map(|(at, _)| at);
@@ -214,14 +224,14 @@ impl Contestant {
         let before = std::mem::take(&mut self.text);
         let edits =
             [Edit { line, column, old, new, after: &after }, Edit { line, column, old: new, new: old, after: &before }];
-        for edit in &edits {
+        for (direction, edit) in edits.iter().enumerate() {
             let spent = process_cpu_time(self.server.process());
             let message = self.server.change(edit);
             let start = Instant::now();
             self.server.send(&message)?;
             let (end, _) = self.server.diagnostics()?;
             let spent = process_cpu_time(self.server.process()).zip(spent).map(|(now, then)| now - then);
-            if counts && let Some(figures) = self.edits.last_mut() {
+            if counts && let Some(figures) = self.edits.last_mut().and_then(|both| both.get_mut(direction)) {
                 figures.wall.push(end.duration_since(start));
                 figures.cpu += spent.unwrap_or_default();
             }
@@ -327,7 +337,7 @@ impl Contestant {
 }
 
 /// Limits in milliseconds: number of operators, p50 and p99 of an edit for networks of at most that size.
-const EDIT_BARS: [(usize, f64, f64); 3] = [(1_000, 1.0, 3.0), (10_000, 1.5, 5.0), (100_000, 3.0, 15.0)];
+const EDIT_BARS: [(usize, f64, f64); 3] = [(1_000, 1.0, 3.0), (10_000, 1.0, 5.0), (100_000, 1.0, 15.0)];
 
 fn print(operators: usize, all: &[Contestant]) {
     println!("\n{operators} operators");
@@ -369,20 +379,22 @@ fn rows(operators: usize, all: &[Contestant]) -> Vec<Row> {
         rows.push((name, all.iter().map(figure).collect(), bar));
     };
     row("text, MB".to_owned(), &|it| Some(it.text.len() as f64 / 1e6), None);
-    row("open → diagnostics, ms".to_owned(), &|it| Some(millis(it.open)), large.then_some(500.0));
+    let open = |it: &Contestant| Some(millis(Samples::new(it.open.clone()).median()));
+    row(format!("open → diagnostics: p50 of {OPENINGS}, ms"), &open, large.then_some(500.0));
     row("resident after it, MB".to_owned(), &|it| Some(it.resident? as f64 / 1e6), large.then_some(250.0));
-    for (at, kind) in Kind::ALL.iter().enumerate() {
-        let samples = move |it: &Contestant| Samples::new(it.edits[at].wall.clone());
-        let name = kind.name();
+    let edits = Kind::ALL.iter().enumerate().flat_map(|(at, kind)| [0, 1].map(|to| (at, to, kind.names()[to])));
+    for (at, to, name) in edits {
+        let samples = move |it: &Contestant| Samples::new(it.edits[at][to].wall.clone());
         row(format!("{name}: p50, ms"), &|it| Some(millis(samples(it).median())), bars.map(|it| it.1));
         row(format!("{name}: p99, ms"), &|it| Some(millis(samples(it).percentile(99))), bars.map(|it| it.2));
         let cpu = |it: &Contestant| {
-            let figures = &it.edits[at];
+            let figures = &it.edits[at][to];
             Some(millis(figures.cpu) / figures.wall.len().max(1) as f64)
         };
         row(format!("{name}: CPU an edit, ms"), &cpu, None);
     }
-    let two_edits = all.first().map(|rx| 2.0 * millis(Samples::new(rx.edits[0].wall.clone()).median()));
+    let median = |figures: &Figures| millis(Samples::new(figures.wall.clone()).median());
+    let two_edits = all.first().map(|rx| rx.edits[0].iter().map(median).sum());
     let last = |it: &Contestant| Some(millis(Samples::new(it.burst.clone()).median()));
     row(format!("{BURST} edits at once: the last, ms"), &last, two_edits);
     row("    publications, at most".to_owned(), &|it| Some(it.publications as f64), Some(3.0));
