@@ -6,11 +6,8 @@
 //! physical shape `[1, 2, 7, 7, 16]`, and channel 20 is at outer index 1, inner index 4.
 
 use crate::call::{CallInfo, ParamPlace, Problem};
-use rustc_hash::FxHashMap;
 use rx_base::{Answer, Code, Dim, Fix, counted};
 use rx_tir::Expr;
-use std::cell::RefCell;
-use std::sync::Arc;
 
 mod conversion;
 
@@ -22,20 +19,11 @@ const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// The maximum size of a piece. TVM stores it in 32 bits.
 const MAX_FACTOR: i64 = i32::MAX as i64;
 
-/// The maximum number of layouts that a thread keeps parsed.
-const MOST_PARSED: usize = 64;
-
-thread_local! {
-    /// The layouts parsed last, by their text. A program has few of them, and a search for fixes reads those of a call
-    /// again for each change that it tries.
-    static PARSED: RefCell<FxHashMap<Arc<str>, Layout>> = RefCell::default();
-}
-
 /// A parsed layout string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    text: Arc<str>,
-    axes: Arc<[Axis]>,
+    text: String,
+    axes: Vec<Axis>,
 }
 
 /// A physical axis.
@@ -53,20 +41,6 @@ impl Layout {
     /// # Errors
     /// Returns the fault, as a continuation of "the layout …".
     pub fn parse(text: &str) -> Result<Layout, String> {
-        if let Some(layout) = PARSED.with_borrow(|parsed| parsed.get(text).cloned()) {
-            return Ok(layout);
-        }
-        let layout = Layout::read(text)?;
-        PARSED.with_borrow_mut(|parsed| {
-            if parsed.len() >= MOST_PARSED {
-                parsed.clear();
-            }
-            parsed.insert(Arc::clone(&layout.text), layout.clone());
-        });
-        Ok(layout)
-    }
-
-    fn read(text: &str) -> Result<Layout, String> {
         let mut axes = Vec::new();
         let mut group: Option<Vec<(char, i64)>> = None;
         let mut factor: Option<i64> = None;
@@ -102,7 +76,7 @@ impl Layout {
         if factor.is_some() || group.is_some() {
             return Err("ends within a piece".to_owned());
         }
-        let layout = Layout { text: text.into(), axes: axes.into() };
+        let layout = Layout { text: text.to_owned(), axes };
         layout.check_letters()?;
         Ok(layout)
     }
@@ -134,7 +108,7 @@ impl Layout {
     /// Returns `None` for more than 26 axes.
     pub fn initial(ndim: usize) -> Option<Layout> {
         let letters = LETTERS.get(..ndim)?;
-        Some(Layout { text: letters.into(), axes: letters.chars().map(Axis::Primal).collect() })
+        Some(Layout { text: letters.to_owned(), axes: letters.chars().map(Axis::Primal).collect() })
     }
 
     /// Renames the letters: the first letter of `from` becomes the first of `to`, and so on; pieces follow their

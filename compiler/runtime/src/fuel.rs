@@ -13,8 +13,8 @@ pub struct Limits {
     pub bytes: Option<u64>,
 }
 
-/// The iterations that an executed instruction counts as: the executor takes about as long for it, its call of a kernel
-/// not included.
+/// The number of iterations that an executed instruction counts as: it takes longer than an interpreted iteration, some
+/// 2 µs in a test build.
 pub const PER_INSTRUCTION: u64 = 16;
 
 /// The remainder of a run's limits.

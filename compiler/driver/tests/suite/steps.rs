@@ -136,7 +136,7 @@ fn recorded(file: &'static str, field: &'static str, each: usize, least: usize) 
 
 #[test]
 fn step_of_some_modules_keeps_values() {
-    recorded("modules.jsonl", "text", 10, 50);
+    recorded("modules.jsonl", "text", 5, 100);
 }
 
 #[test]

@@ -36,7 +36,7 @@ export function page({ style, script, nonce }: Sources): string {
 `;
 }
 
-// Escapes what would end a style or script element. In both languages, `\/` in a string or comment means `/`.
+// Escapes what would end a style or script element. In a string of either language, `\/` is `/` and `\!` is `!`.
 function inElement(text: string): string {
   return text.replace(/<\/(?=style|script)/gi, "<\\/").replace(/<!--/g, "<\\!--");
 }
