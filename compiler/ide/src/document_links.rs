@@ -60,22 +60,25 @@ fn operators(view: &FileView<'_>, item: usize, segment: &Segment, found: &mut Ve
     let Some(context) = view.context(item) else { return };
     let tokens = &segment.tree().tokens;
     let text = |token: u32| tokens.span(token).and_then(|span| segment.text().get(span.range())).unwrap_or_default();
-    let mut token = 0;
-    while let Some(kind) = tokens.kind(token) {
-        let first = token;
-        token += 1;
-        let member = first.checked_sub(1).and_then(|before| tokens.kind(before)) == Some(TokenKind::Dot);
-        if kind != TokenKind::Name || member || context.namespace(text(first)) != Some(Namespace::Relax) {
-            continue;
+    for statement in &segment.tree().statements {
+        let kind = |token: u32| tokens.kind(token).filter(|_| statement.tokens().contains(&token));
+        let mut token = statement.first_token;
+        while let Some(first_kind) = kind(token) {
+            let first = token;
+            token += 1;
+            let member = first.checked_sub(1).and_then(kind) == Some(TokenKind::Dot);
+            if first_kind != TokenKind::Name || member || context.namespace(text(first)) != Some(Namespace::Relax) {
+                continue;
+            }
+            let mut path = text(first).to_owned();
+            while kind(token) == Some(TokenKind::Dot) && kind(token + 1).is_some_and(TokenKind::is_name) {
+                path.push('.');
+                path.push_str(text(token + 1));
+                token += 2;
+            }
+            let (Some(from), Some(to)) = (tokens.span(first), tokens.span(token - 1)) else { continue };
+            let target = operator_of(view, item, &path).and_then(|schema| schema.url());
+            found.extend(target.map(|target| Link { span: from.cover(to), target }));
         }
-        let mut path = text(first).to_owned();
-        while tokens.kind(token) == Some(TokenKind::Dot) && tokens.kind(token + 1).is_some_and(TokenKind::is_name) {
-            path.push('.');
-            path.push_str(text(token + 1));
-            token += 2;
-        }
-        let (Some(from), Some(to)) = (tokens.span(first), tokens.span(token - 1)) else { continue };
-        let target = operator_of(view, item, &path).and_then(|schema| schema.url());
-        found.extend(target.map(|target| Link { span: from.cover(to), target }));
     }
 }

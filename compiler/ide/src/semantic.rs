@@ -194,8 +194,7 @@ impl<'a> Painter<'a> {
             self.functions.push((statement.indent, parameters(&self.key.segment, statement).into_iter().collect()));
         }
         let targets = self.targets(statement);
-        let end = statement.first_token.saturating_add(statement.token_count);
-        for token in statement.first_token..end {
+        for token in statement.tokens() {
             self.token(statement, token, &targets);
         }
     }
@@ -248,17 +247,21 @@ impl<'a> Painter<'a> {
 
     fn name(&self, statement: &Statement, token: u32, span: Span, declaration: bool) -> SemanticWord {
         let text = self.text.get(span.range()).unwrap_or_default();
-        let kind = |at: u32| self.tokens.kind(at);
-        let before = |by: u32| token.checked_sub(by).filter(|at| *at >= statement.first_token);
-        let (kind, library) = if before(1).and_then(kind) == Some(TokenKind::Dot) {
+        let (kind, library) = if token.checked_sub(1).and_then(|at| self.kind(statement, at)) == Some(TokenKind::Dot) {
             self.member(statement, token, text)
-        } else if kind(token + 1) == Some(TokenKind::Equal) && !declaration {
+        } else if self.kind(statement, token + 1) == Some(TokenKind::Equal) && !declaration {
             (WordKind::Property, false)
         } else {
             self.plain(statement, token, text, declaration)
         };
         let of_block = declaration && kind == WordKind::Variable && self.dataflow.binary_search(&span.start).is_ok();
         SemanticWord { span, kind, declaration, library, dataflow: of_block }
+    }
+
+    /// Returns the kind of a token of the statement; `None` if the token is in another one, which may be in another
+    /// segment after an edit.
+    fn kind(&self, statement: &Statement, token: u32) -> Option<TokenKind> {
+        self.tokens.kind(token).filter(|_| statement.tokens().contains(&token))
     }
 
     /// Returns the kind of a name that is not after a dot.
@@ -299,8 +302,8 @@ impl<'a> Painter<'a> {
         let head = self.tokens.span(first).and_then(|span| self.text.get(span.range())).unwrap_or_default();
         let context = self.key.context.as_deref();
         let library = context.is_some_and(|context| context.namespace(head).is_some());
-        let called = self.tokens.kind(token + 1) == Some(TokenKind::LeftParen);
-        let goes_on = self.tokens.kind(token + 1) == Some(TokenKind::Dot);
+        let after = self.kind(statement, token + 1);
+        let (called, goes_on) = (after == Some(TokenKind::LeftParen), after == Some(TokenKind::Dot));
         let of_module = || {
             let own: Name = name(text);
             first + 2 == token && context.is_some_and(|context| context.items.contains(&own))

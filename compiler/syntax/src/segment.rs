@@ -15,6 +15,7 @@ use crate::token::{Literal, TokenKind, TokenTable, tokens};
 use rx_base::name::{NameSet, name};
 use rx_base::{Chunks, Code, Name, Span};
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// A piece of text that starts at the beginning of a statement's line. Its tree is a pure function of the text,
@@ -60,6 +61,13 @@ pub struct Statement {
     pub tree: Arc<StatementTree>,
     /// Whether it follows `:` or `;` on the line of another statement.
     pub inline: bool,
+}
+
+impl Statement {
+    /// Returns the indices of its tokens in the segment's table.
+    pub fn tokens(&self) -> Range<u32> {
+        self.first_token..self.first_token.saturating_add(self.token_count)
+    }
 }
 
 impl Segment {

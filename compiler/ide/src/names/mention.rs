@@ -160,7 +160,7 @@ impl Scanner<'_> {
     /// callee or object is not a single name.
     fn used_as(&self, statement: &Statement, token: u32, own: bool) -> Option<Role> {
         let tokens = &self.segment.tree().tokens;
-        let kind = |token: u32| tokens.kind(token);
+        let kind = |token: u32| tokens.kind(token).filter(|_| statement.tokens().contains(&token));
         let before = |by: u32| token.checked_sub(by).filter(|token| *token >= statement.first_token);
         if before(1).and_then(kind) == Some(TokenKind::Dot) {
             let base = before(2).filter(|base| kind(*base).is_some_and(TokenKind::is_name))?;
