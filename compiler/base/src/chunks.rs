@@ -10,7 +10,7 @@ use std::slice;
 use std::sync::Arc;
 
 /// The usual number of items in a chunk. A chunk has fewer than twice as many.
-const CHUNK: usize = 64;
+const CHUNK: usize = 128;
 
 /// A persistent list. Its items are in shared chunks, so a copy with a few items replaced costs a time proportional to
 /// the number of chunks, not of items.

@@ -1,7 +1,7 @@
 //! A file's text as a list of items, each a list of segments, with incremental updates.
 //!
 //! The text is split into [`Item`]s (functions, module headers, and the statements between them), and each item into
-//! [`Segment`](crate::Segment)s of about 32 statements. A forward scan (`outline`) decides both. `layout` stores the
+//! [`Segment`](crate::Segment)s of about 8 statements. A forward scan (`outline`) decides both. `layout` stores the
 //! scan's state at each segment's start. An edit therefore rescans only from the segment before it to the first old
 //! segment whose stored state equals the scan's (`edit`). Where segments are cut affects no result. For example:
 //!

@@ -23,7 +23,7 @@ pub struct Edit {
 }
 
 /// A segment with fewer statements than this after an edit is merged with the next one.
-const FEW_STATEMENTS: u32 = 8;
+const FEW_STATEMENTS: u32 = 2;
 
 /// The largest number of statements that a segment may have after edits.
 const MANY_STATEMENTS: u32 = 2 * SEGMENT_STATEMENTS;

@@ -11,8 +11,9 @@ pub(super) struct Layout {
     starts: Vec<u32>,
     /// The number of line breaks before each segment, then the total.
     lines: Vec<u32>,
-    /// The scan's state at each segment's start.
-    entries: Vec<Entry>,
+    /// The scan's state at the segments' starts. Most segments of a body have the same, so each is stored with the first
+    /// of the segments that have it.
+    entries: Vec<(u32, Entry)>,
     /// The number of logical lines of each segment.
     statements: Vec<u32>,
     /// Indentation errors, in order, each with its segment; spans are relative to the segment's start.
@@ -49,7 +50,7 @@ impl Layout {
         Layout {
             starts: front(&self.starts, count + 1),
             lines: front(&self.lines, count + 1),
-            entries: front(&self.entries, count),
+            entries: front(&self.entries, self.entries.partition_point(|(segment, _)| (*segment as usize) < count)),
             statements: front(&self.statements, count),
             errors: front(&self.errors, self.errors.partition_point(|(segment, _)| (*segment as usize) < count)),
             directed: front(&self.directed, self.directed.partition_point(|segment| (*segment as usize) < count)),
@@ -58,23 +59,33 @@ impl Layout {
 
     /// Appends a row.
     pub(super) fn push(&mut self, row: Row) {
-        let segment = self.entries.len() as u32;
+        let segment = self.len() as u32;
         self.starts.push(self.byte_len() + row.bytes);
         self.lines.push(self.line_count() + row.lines);
-        self.entries.push(row.entry);
+        self.push_entry(segment, row.entry);
         self.statements.push(row.statements);
         self.errors.extend(row.errors.into_iter().map(|error| (segment, error)));
         self.directed.extend(row.directed.then_some(segment));
     }
 
+    fn push_entry(&mut self, segment: u32, entry: Entry) {
+        if self.entries.last().is_none_or(|(_, last)| *last != entry) {
+            self.entries.push((segment, entry));
+        }
+    }
+
     /// Appends the rows of `other` from segment `first` on.
     pub(super) fn extend(&mut self, other: &Layout, first: usize) {
         let (bytes, lines) = (self.byte_len(), self.line_count());
-        let segments = self.entries.len() as u32;
+        let segments = self.len() as u32;
         let (bytes_before, lines_before) = (other.start(first), other.line(first));
         self.starts.extend(other.starts.iter().skip(first + 1).map(|start| bytes + (start - bytes_before)));
         self.lines.extend(other.lines.iter().skip(first + 1).map(|line| lines + (line - lines_before)));
-        self.entries.extend(other.entries.iter().skip(first));
+        let entries = other.entry(first).map(|entry| (first as u32, entry)).into_iter();
+        let later = other.entries.iter().filter(|(segment, _)| *segment as usize > first).copied();
+        for (segment, entry) in entries.chain(later) {
+            self.push_entry(segment - first as u32 + segments, entry);
+        }
         self.statements.extend(other.statements.iter().skip(first));
         let errors = other.errors.iter().filter(|(segment, _)| *segment as usize >= first);
         self.errors.extend(errors.map(|(segment, error)| (segment - first as u32 + segments, *error)));
@@ -94,7 +105,7 @@ impl Layout {
 
     /// The number of segments.
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.statements.len()
     }
 
     pub(super) fn byte_len(&self) -> u32 {
@@ -117,7 +128,9 @@ impl Layout {
 
     /// The scan's state at a segment's start.
     pub(super) fn entry(&self, segment: usize) -> Option<Entry> {
-        self.entries.get(segment).copied()
+        let after = self.entries.partition_point(|(first, _)| *first as usize <= segment);
+        let (_, entry) = self.entries.get(after.checked_sub(1)?)?;
+        (segment < self.len()).then_some(*entry)
     }
 
     /// The number of logical lines of a segment.

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The number of statements after which a segment is cut at the next allowed place.
-pub(super) const SEGMENT_STATEMENTS: u32 = 32;
+pub(super) const SEGMENT_STATEMENTS: u32 = 8;
 
 /// The description of a segment to create.
 pub(super) struct Part<'t> {

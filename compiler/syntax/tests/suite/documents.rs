@@ -138,7 +138,7 @@ fn segments_are_cut_between_statements_of_the_body() {
     let text = format!("class M:\n    @R.function\n    def f(x):\n{bindings}{branches}        return x\n");
     let document = Document::new(&text, FileKind::Rx);
     let lines: Vec<u32> = document.items()[1].segments.iter().map(|segment| segment.line_count()).collect();
-    assert_eq!(lines, [2, 32, 32, 32, 58, 1]);
+    assert_eq!(lines, [2, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 58, 1]);
 }
 
 const TWO: &str = "\
