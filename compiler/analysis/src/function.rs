@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
             None => (Box::new(State::new(segments, header, file)), 1..segments.len(), Vec::new()),
         };
         let mut run = Run { state, items, dirty, changed: Names::default(), globals_changed: false };
-        gone.into_iter().for_each(|name| run.changed.add(name));
+        gone.into_iter().for_each(|name| run.name_changed(name));
         for (name, now) in answers.globals {
             let before = run.state.globals.get(&name).cloned().flatten();
             if before != now {
@@ -130,7 +130,12 @@ impl<'a> Run<'a> {
     /// Marks an item whose signature or summary differs from that in the last run.
     fn item_changed(&mut self, name: Name) {
         self.globals_changed = true;
-        self.changed.add(name);
+        self.name_changed(name);
+    }
+
+    /// Marks a name whose definition differs from that in the last run.
+    fn name_changed(&mut self, name: Name) {
+        self.changed.add(name, self.state.definitions.last_use(name));
     }
 
     /// Replaces the header's result of the last run.
@@ -154,7 +159,7 @@ impl<'a> Run<'a> {
             // Changed names matter only to later segments that are not elaborated anyway.
             let all_run = self.dirty.start <= at + 1 && self.dirty.end >= self.state.segments.len();
             if !all_run {
-                changed_exports(&old.exports, &result.exports).into_iter().for_each(|name| self.changed.add(name));
+                changed_exports(&old.exports, &result.exports).into_iter().for_each(|name| self.name_changed(name));
             }
             self.state.definitions.remove(index, &old.exports);
             self.state.definitions.insert(index, &result.exports);
@@ -177,7 +182,7 @@ impl<'a> Run<'a> {
             let may_differ = previous_ran || at == self.dirty.end;
             let must =
                 self.dirty.contains(&at) || may_differ && self.state.starts[at] != self.state.results[at - 1].end;
-            if !must && self.changed.is_empty() && at >= self.dirty.end {
+            if !must && at >= self.dirty.end && at > self.changed.last_use() as usize {
                 // Nothing differs from here on.
                 return;
             }
@@ -223,12 +228,15 @@ impl<'a> Run<'a> {
         for (name, signature) in asked {
             self.state.globals.insert(name, signature);
         }
-        let mut mask = Mask::default();
-        result.imports.iter().for_each(|(name, _)| mask.add(*name));
-        result.globals.iter().for_each(|(name, _)| mask.add(*name));
         for (name, summary) in &result.summaries {
-            mask.add(*name);
             self.state.summaries.insert(*name, summary.clone());
+        }
+        let imports = result.imports.iter().map(|(name, _)| name);
+        let globals = result.globals.iter().map(|(name, _)| name);
+        let mut mask = Mask::default();
+        for name in imports.chain(globals).chain(result.summaries.iter().map(|(name, _)| name)) {
+            mask.add(*name);
+            self.state.definitions.add_use(*name, u32::try_from(at).unwrap_or(u32::MAX));
         }
         self.state.masks[at] = mask;
         self.state.starts[at] = start;
@@ -237,7 +245,10 @@ impl<'a> Run<'a> {
     }
 
     fn finish(self, header: &Header) -> (Box<State>, FunctionCheck) {
-        let state = self.state;
+        let mut state = self.state;
+        let mut types = std::mem::take(&mut state.types);
+        let diagnostics = state.diagnostics(header, &mut types).into();
+        state.types = types;
         let declared = match &*header.signature {
             Signature::Relax(signature) => signature.ret.clone(),
             _ => None,
@@ -245,7 +256,7 @@ impl<'a> Run<'a> {
         let returned = declared.or_else(|| state.results.iter().rev().find_map(|result| result.returned.clone()));
         let check = FunctionCheck {
             segments: state.results.clone(),
-            diagnostics: state.diagnostics(header).into(),
+            diagnostics,
             returned,
             index_sites: state.index_sites,
             summary: state.summary(),

@@ -15,6 +15,7 @@
 //! A check keeps no expressions, so the segments that the search passes through are elaborated again.
 
 use super::memo::State;
+use super::proposal::Trials;
 use crate::body::recorded_segment;
 use crate::elaborate::{Recorded, Row, RowKind, Wanted, before_end};
 use crate::entry::{Entry, FACTS, FUNCTION_CONTEXT, FunctionContext};
@@ -60,8 +61,7 @@ struct Site {
 
 impl State {
     /// Returns the fixes that give a value of segment `at` its required type by another attribute of a call.
-    /// `elaborations` is the number of segments that may still be elaborated to check fixes.
-    pub(super) fn attribute_fixes(&self, wanted: &Wanted, at: u32, elaborations: &mut usize) -> Vec<Fix<ItemPlace>> {
+    pub(super) fn attribute_fixes(&self, wanted: &Wanted, at: u32, trials: &mut Trials<'_>) -> Vec<Fix<ItemPlace>> {
         let mut site = Site {
             segment: at,
             exports: wanted.exports as usize,
@@ -82,7 +82,7 @@ impl State {
                             &self.ask(&site, call, |info| rx_ops::suggestions(info, &site.wanted)).unwrap_or_default()
                         }
                     };
-                    let fixes = self.fixes_of_call(&site, call, found, &annotations, elaborations);
+                    let fixes = self.fixes_of_call(&site, call, found, &annotations, trials);
                     if !fixes.is_empty() {
                         return fixes;
                     }
@@ -131,11 +131,11 @@ impl State {
         call: &Call,
         found: &[Suggestion],
         annotations: &[Edit],
-        elaborations: &mut usize,
+        trials: &mut Trials<'_>,
     ) -> Vec<Fix<ItemPlace>> {
         let fixes = found.iter().take(MOST_TRIED);
         let fixes = fixes.filter_map(|suggestion| self.attribute_fix(site, call, suggestion, annotations));
-        fixes.filter(|fix| self.is_better_with(&fix.edits, elaborations)).take(MOST_FIXES).collect()
+        fixes.filter(|fix| self.is_better_with(&fix.edits, trials)).take(MOST_FIXES).collect()
     }
 
     /// Returns the fix that sets an attribute of the call, and changes the annotations of the values computed from it.

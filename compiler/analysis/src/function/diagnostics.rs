@@ -4,7 +4,8 @@
 use super::advice::missing_return;
 use super::attributes::title;
 use super::memo::State;
-use crate::elaborate::{MOST_REPAIRS, Role, SegmentResult, Unresolved};
+use super::proposal::Trials;
+use crate::elaborate::{MOST_REPAIRS, Role, SegmentResult, SharedTypes, Unresolved};
 use crate::entry::Place;
 use crate::signature::Header;
 use rx_base::{Code, Diagnostic, Fix, Span};
@@ -23,10 +24,12 @@ const MOST_ELABORATIONS: usize = 128;
 const MOST_MOVES: usize = 8;
 
 impl State {
-    /// Returns the diagnostics of the function, in order of position; a missing `return` is last.
-    pub(super) fn diagnostics(&self, header: &Header) -> Vec<Diagnostic<ItemPlace>> {
+    /// Returns the diagnostics of the function, in order of position; a missing `return` is last. `types` are those of
+    /// the run.
+    pub(super) fn diagnostics(&self, header: &Header, types: &mut SharedTypes) -> Vec<Diagnostic<ItemPlace>> {
         let mut diagnostics = Vec::new();
-        let (mut searches, mut elaborations, mut moves) = (MOST_SEARCHES, MOST_ELABORATIONS, MOST_MOVES);
+        let mut trials = Trials { left: MOST_ELABORATIONS, types };
+        let (mut searches, mut moves) = (MOST_SEARCHES, MOST_MOVES);
         for at in &self.with_diagnostics {
             let Some(result) = self.results.get(*at as usize) else { continue };
             for diagnostic in &result.diagnostics {
@@ -35,7 +38,7 @@ impl State {
                     let Some(left) = searches.checked_sub(1) else { break };
                     searches = left;
                     let shown = || wanted.suggestions.iter().flatten().take(MOST_REPAIRS);
-                    for fix in self.attribute_fixes(wanted, *at, &mut elaborations) {
+                    for fix in self.attribute_fixes(wanted, *at, &mut trials) {
                         if !placed.fixes.contains(&fix) {
                             // A report shows the titles of fixes only where there is no help.
                             let is_shown =

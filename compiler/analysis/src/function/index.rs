@@ -1,4 +1,4 @@
-//! An index from names to their definitions in the segments of a function.
+//! An index from names to their definitions and last uses in the segments of a function.
 
 use crate::elaborate::{Export, SegmentResults};
 use crate::entry::Entry;
@@ -7,9 +7,18 @@ use rx_base::{Name, Span};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// The definitions of each name: pairs of a segment and an index into its exports, ascending.
+/// The definitions and the last use of each name.
 #[derive(Debug, Default)]
-pub(super) struct Definitions(NameMap<SmallVec<[(u32, u32); 2]>>);
+pub(super) struct Definitions(NameMap<Places>);
+
+/// The segments that define and use a name.
+#[derive(Debug, Default)]
+struct Places {
+    /// Pairs of a segment and an index into its exports, ascending.
+    defined: SmallVec<[(u32, u32); 2]>,
+    /// No later segment uses the name.
+    last_use: u32,
+}
 
 impl Definitions {
     /// Reserves capacity for this many names.
@@ -21,9 +30,9 @@ impl Definitions {
     pub(super) fn insert(&mut self, at: u32, exports: &[Export]) {
         for (slot, export) in exports.iter().enumerate() {
             let slot = u32::try_from(slot).unwrap_or(u32::MAX);
-            let places = self.0.entry(export.name).or_default();
-            let position = places.partition_point(|place| *place < (at, slot));
-            places.insert(position, (at, slot));
+            let defined = &mut self.0.entry(export.name).or_default().defined;
+            let position = defined.partition_point(|place| *place < (at, slot));
+            defined.insert(position, (at, slot));
         }
     }
 
@@ -31,27 +40,37 @@ impl Definitions {
     pub(super) fn remove(&mut self, at: u32, exports: &[Export]) {
         for export in exports {
             if let Some(places) = self.0.get_mut(&export.name) {
-                places.retain(|(segment, _)| *segment != at);
-                if places.is_empty() {
-                    self.0.remove(&export.name);
-                }
+                places.defined.retain(|(segment, _)| *segment != at);
             }
         }
+    }
+
+    /// Adds a use of a name in segment `at`. The name need not be defined.
+    pub(super) fn add_use(&mut self, name: Name, at: u32) {
+        let last_use = &mut self.0.entry(name).or_default().last_use;
+        *last_use = at.max(*last_use);
+    }
+
+    /// Returns a segment after which no segment uses the name.
+    pub(super) fn last_use(&self, name: Name) -> u32 {
+        self.0.get(&name).map_or(0, |places| places.last_use)
     }
 
     /// Removes the definitions in the segments `old`, and renumbers later segments: the one after `old` gets the number
     /// `end`.
     pub(super) fn renumber(&mut self, old: &Range<u32>, end: u32) {
-        self.0.retain(|_, places| {
-            places.retain(|(segment, _)| {
+        for places in self.0.values_mut() {
+            places.defined.retain(|(segment, _)| {
                 let at = *segment;
                 if at >= old.end {
                     *segment = at - old.end + end;
                 }
                 !old.contains(&at)
             });
-            !places.is_empty()
-        });
+            if places.last_use >= old.start {
+                places.last_use = places.last_use.max(old.end) - old.end + end;
+            }
+        }
     }
 
     /// Returns the last definition of `name` before segment `at`.
@@ -71,9 +90,9 @@ impl Definitions {
 
     /// Returns the exports of `name` before segment `at`, the last one first.
     fn before<'r>(&self, name: Name, at: u32, results: &'r SegmentResults) -> impl Iterator<Item = (u32, &'r Export)> {
-        let places = self.0.get(&name).map(|places| places.as_slice()).unwrap_or_default();
-        let before = places.partition_point(|(segment, _)| *segment < at);
-        places
+        let defined = self.0.get(&name).map(|places| places.defined.as_slice()).unwrap_or_default();
+        let before = defined.partition_point(|(segment, _)| *segment < at);
+        defined
             .iter()
             .take(before)
             .rev()
@@ -105,12 +124,20 @@ impl Mask {
 pub(super) struct Names {
     names: NameMap<()>,
     mask: Mask,
+    last_use: u32,
 }
 
 impl Names {
-    pub(super) fn add(&mut self, name: Name) {
+    /// Adds a name of which segment `last_use` is the last that may use it.
+    pub(super) fn add(&mut self, name: Name, last_use: u32) {
         self.names.insert(name, ());
         self.mask.add(name);
+        self.last_use = last_use.max(self.last_use);
+    }
+
+    /// Returns a segment after which no segment uses one of the names.
+    pub(super) fn last_use(&self) -> u32 {
+        self.last_use
     }
 
     pub(super) fn contains(&self, name: Name) -> bool {

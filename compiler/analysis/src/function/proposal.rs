@@ -1,7 +1,7 @@
 //! Checks edits of a function before they are offered as a fix.
 //!
 //! The edited segments are elaborated, and then later segments that use a name whose definition differs, as in a run.
-//! The state of the function is not changed.
+//! The results of the function are not changed.
 
 use super::changed_exports;
 use super::index::Names;
@@ -20,36 +20,50 @@ use std::sync::Arc;
 /// The maximal number of names whose definitions may change. Edits with a wider effect are not offered.
 const MOST_CHANGED: usize = 128;
 
+/// The means for checks of edits.
+pub(super) struct Trials<'t> {
+    /// The number of segments that may still be elaborated; edits that need more are rejected.
+    pub(super) left: usize,
+    /// The types of the function's last run.
+    pub(super) types: &'t mut SharedTypes,
+}
+
 impl State {
-    /// Whether the edits fix an error of the function and cause no other. `elaborations` is the number of segments that
-    /// may still be elaborated; edits that need more are rejected.
-    pub(super) fn is_better_with(&self, edits: &[(ItemPlace, String)], elaborations: &mut usize) -> bool {
+    /// Whether the edits fix an error of the function and cause no other.
+    pub(super) fn is_better_with(&self, edits: &[(ItemPlace, String)], trials: &mut Trials<'_>) -> bool {
         let Some(edited) = self.edited(edits) else { return false };
-        let Some(first) = edited.keys().next().copied() else { return false };
+        let Some((first, last)) = edited.keys().next().zip(edited.keys().next_back()) else { return false };
         let mut replaced: NameMap<(u32, Entry)> = NameMap::default();
         let mut changed = Names::default();
         // The change in the number of errors of each code.
         let mut errors: BTreeMap<Code, i64> = BTreeMap::new();
-        let known = self.segments.iter().zip(&self.results).zip(self.starts.iter().zip(&self.masks)).enumerate();
-        for (index, ((segment, old), (start, mask))) in known.skip(first as usize) {
+        for index in *first as usize..self.segments.len() {
             let at = u32::try_from(index).unwrap_or(u32::MAX);
-            let uses_changed = || changed.meet(mask) && old.imports.iter().any(|(name, _)| changed.contains(*name));
+            if at > *last && at > changed.last_use() {
+                // Nothing differs from here on.
+                break;
+            }
+            let old = &self.results[index];
+            let uses_changed =
+                || changed.meet(&self.masks[index]) && old.imports.iter().any(|(name, _)| changed.contains(*name));
             let segment = match edited.get(&at) {
                 Some(edited) => edited,
-                None if uses_changed() => segment,
+                None if uses_changed() => &self.segments[index],
                 None => continue,
             };
-            let left = elaborations.checked_sub(1).filter(|_| changed.len() <= MOST_CHANGED);
+            let left = trials.left.checked_sub(1).filter(|_| changed.len() <= MOST_CHANGED);
             let Some(left) = left else { return false };
-            *elaborations = left;
+            trials.left = left;
             let outer = Overlay { state: self, at, replaced: &replaced };
-            let new = elaborate(segment, start, &self.file, &outer, &mut SharedTypes::default());
+            let new = elaborate(segment, &self.starts[index], &self.file, &outer, trials.types);
             for (diagnostics, change) in [(&old.diagnostics, -1), (&new.diagnostics, 1)] {
                 for diagnostic in diagnostics.iter().filter(|it| it.severity == Severity::Error) {
                     *errors.entry(diagnostic.code).or_default() += change;
                 }
             }
-            changed_exports(&old.exports, &new.exports).into_iter().for_each(|name| changed.add(name));
+            for name in changed_exports(&old.exports, &new.exports) {
+                changed.add(name, self.definitions.last_use(name));
+            }
             replaced.extend(new.exports.into_iter().map(|export| (export.name, (at, export.entry))));
         }
         let no_more = errors.values().all(|change| *change <= 0);
