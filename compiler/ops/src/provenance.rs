@@ -159,12 +159,43 @@ pub fn provenance(
         unchanged = sources.is_empty() && decisive.len() == 1 && decisive.iter().all(|source| source.fact == fact);
         sources.extend(decisive);
     }
-    let derived = || probe.derivation();
+    let reported = || Some(reported(schema, arguments, bounds, target)?.1);
     let formula = match unchanged {
         true => None,
-        false => derived().or_else(|| written(&expression?, &sources, &fact)).or_else(|| rank_change(&sources, &fact)),
+        false => reported().or_else(|| written(&expression?, &sources, &fact)).or_else(|| rank_change(&sources, &fact)),
     };
     Some(Provenance { fact, sources, unchanged, formula })
+}
+
+/// Returns the formula of [`provenance`] in one run of the rule, without a search for the sources. Returns `None` if the
+/// rule itself reports no formula (see `CallInfo::derive`), or if an argument has the same value: the part may then be
+/// that argument, unchanged.
+pub fn reported_formula(
+    schema: &'static Schema,
+    arguments: &[Argument],
+    bounds: &Bounds,
+    target: &Facet,
+) -> Option<String> {
+    let (fact, formula) = reported(schema, arguments, bounds, target)?;
+    let mut same =
+        perturbation::perturbations(schema, arguments, &fact).into_iter().filter(|(_, other)| *other == fact);
+    same.next().is_none().then_some(formula)
+}
+
+/// Returns the value of `target` and the formula that the rule itself reports for it.
+fn reported(
+    schema: &'static Schema,
+    arguments: &[Argument],
+    bounds: &Bounds,
+    target: &Facet,
+) -> Option<(Fact, String)> {
+    let Facet { path, part: Part::Dim(axis) } = target else { return None };
+    let args: Vec<Arg<'_>> = arguments.iter().map(Arg::from).collect();
+    let call = CallInfo::explaining(schema, &args, bounds);
+    let ty = (schema.infer)(&call).ok()?;
+    let mut derived = call.derivations.as_ref()?.take().into_iter();
+    let derivation = derived.find(|derived| derived.is_of(path, *axis))?;
+    Some((target.of(&ty)?, derivation.formula))
 }
 
 /// Returns the symbol's name that replaces source `at`: `⟨0⟩`, which no program can contain.
@@ -223,16 +254,6 @@ impl Probe<'_> {
         let call = CallInfo::trial(self.schema, &args, self.bounds);
         let ty = (self.schema.infer)(&call).ok()?;
         self.target.of(&ty)
-    }
-
-    /// Returns the formula that the rule itself reports for the target (see `CallInfo::derive`).
-    fn derivation(&self) -> Option<String> {
-        let Facet { path, part: Part::Dim(axis) } = self.target else { return None };
-        let args: Vec<Arg<'_>> = self.original.iter().map(Arg::from).collect();
-        let call = CallInfo::explaining(self.schema, &args, self.bounds);
-        (self.schema.infer)(&call).ok()?;
-        let mut derived = call.derivations.as_ref()?.take().into_iter();
-        derived.find(|derived| derived.is_of(path, *axis)).map(|derived| derived.formula)
     }
 
     fn set(&mut self, input: &Input, fact: &Fact) {

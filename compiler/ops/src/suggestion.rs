@@ -36,7 +36,7 @@ impl fmt::Display for Suggestion {
 
 /// Returns the attributes for which a change of one alone gives the call the type `wanted`, nearest values first.
 pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> {
-    let mut runs = MOST_RUNS;
+    let mut search = Search { call, wanted, runs: MOST_RUNS };
     let mut found: Vec<(i64, Suggestion)> = Vec::new();
     for (at, param) in call.schema.params.iter().enumerate() {
         let ParamKind::Attr(kind) = param.kind else { continue };
@@ -45,21 +45,80 @@ pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> 
             Some(Arg::Absent) => &Attr::None,
             _ => continue,
         };
-        let values = candidates(kind, given, wanted);
-        let mut args: Vec<Arg<'_>> = call.args.to_vec();
-        for (distance, value) in &values {
-            let Some(left) = runs.checked_sub(1) else { break };
-            runs = left;
-            let Some(slot) = args.get_mut(at) else { break };
-            *slot = Arg::Attr(value);
-            if gives(call, &args, wanted) {
-                found.push((*distance, Suggestion { param: param.name, value: value.clone() }));
-                break;
-            }
-        }
+        let nearest = search.nearest(at, candidates(kind, given, wanted));
+        found.extend(nearest.map(|(distance, value)| (distance, Suggestion { param: param.name, value })));
     }
     found.sort_by_key(|(distance, _)| *distance);
     found.into_iter().map(|(_, suggestion)| suggestion).collect()
+}
+
+/// A search for attribute values.
+struct Search<'c> {
+    call: &'c CallInfo<'c>,
+    wanted: &'c StructInfo,
+    /// The remaining number of rule runs.
+    runs: usize,
+}
+
+impl Search<'_> {
+    /// Returns the nearest value of attribute `at` that fits, with its distance. Of equally near values, that of the
+    /// first series counts.
+    fn nearest(&mut self, at: usize, all: Vec<Series>) -> Option<(i64, Attr)> {
+        let mut nearest: Option<(i64, Attr)> = None;
+        for mut series in all {
+            let nearer = |(distance, _): &(i64, Attr)| usize::try_from(distance - series.nearest).unwrap_or(0);
+            series.values.truncate(nearest.as_ref().map_or(usize::MAX, nearer));
+            if let Some((steps, value)) = self.first_fit(at, series.values) {
+                nearest = Some((series.nearest + steps, value));
+            }
+        }
+        nearest
+    }
+
+    /// Returns the first of the values of attribute `at` that fits, with its index. If neither the first nor the last
+    /// fits and the wanted extent is not between those that they give, none between them is tried: extents grow or
+    /// shrink with strides, padding, dilation and repetitions. (An axis does not, but the last value is then no axis.)
+    fn first_fit(&mut self, at: usize, mut values: Vec<Attr>) -> Option<(i64, Attr)> {
+        let first = self.result(at, values.first()?);
+        if first.as_ref().is_some_and(|ty| self.fits(ty)) {
+            return Some((0, values.swap_remove(0)));
+        }
+        if let [_, between @ .., last] = &values[..]
+            && !between.is_empty()
+            && let (Some(first), Some(last)) = (first, self.result(at, last))
+            && !is_between(&first, &last, self.wanted)
+        {
+            return None;
+        }
+        let fits = |value: &Attr| self.result(at, value).is_some_and(|ty| self.fits(&ty));
+        let found = values.iter().skip(1).position(fits)? + 1;
+        Some((i64::try_from(found).ok()?, values.swap_remove(found)))
+    }
+
+    /// Returns the type of the call with another value of attribute `at`.
+    fn result(&mut self, at: usize, value: &Attr) -> Option<StructInfo> {
+        self.runs = self.runs.checked_sub(1)?;
+        let mut args: Vec<Arg<'_>> = self.call.args.to_vec();
+        *args.get_mut(at)? = Arg::Attr(value);
+        result(self.call, &args)
+    }
+
+    fn fits(&self, ty: &StructInfo) -> bool {
+        fits(ty, self.wanted, self.call.bounds)
+    }
+}
+
+/// Whether each constant extent of `wanted` is between those of two types.
+fn is_between(first: &StructInfo, last: &StructInfo, wanted: &StructInfo) -> bool {
+    let dims = |ty: &StructInfo| -> Option<Vec<Option<i64>>> {
+        Some(ty.as_tensor()?.shape.dims()?.iter().map(rx_base::Dim::as_constant).collect())
+    };
+    let (Some(first), Some(last), Some(wanted)) = (dims(first), dims(last), dims(wanted)) else { return true };
+    let between = |((first, last), wanted): ((&Option<i64>, &Option<i64>), &Option<i64>)| match (first, last, wanted) {
+        (Some(first), Some(last), Some(wanted)) => first.min(last) <= wanted && wanted <= first.max(last),
+        _ => true,
+    };
+    first.len() != wanted.len() || last.len() != wanted.len() || first.iter().zip(&last).zip(&wanted).all(between)
 }
 
 /// Returns an operand that needs another shape for the call to have the type `wanted`: the index of its parameter, and
@@ -84,65 +143,78 @@ pub fn shaping_operand(call: &CallInfo<'_>, wanted: &StructInfo) -> Option<(usiz
 
 /// Whether the call has the type `wanted` with the arguments `args`.
 fn gives(call: &CallInfo<'_>, args: &[Arg<'_>], wanted: &StructInfo) -> bool {
-    let changed = CallInfo::trial(call.schema, args, call.bounds);
-    (call.schema.infer)(&changed).is_ok_and(|ty| fits(&ty, wanted, call.bounds))
+    result(call, args).is_some_and(|ty| fits(&ty, wanted, call.bounds))
 }
 
-/// Returns values near the given one, with their distances, nearest first. In a list, either all elements change
-/// equally, or one element changes.
-fn candidates(kind: AttrKind, given: &Attr, wanted: &StructInfo) -> Vec<(i64, Attr)> {
+/// Returns the type of the call with the arguments `args`.
+fn result(call: &CallInfo<'_>, args: &[Arg<'_>]) -> Option<StructInfo> {
+    (call.schema.infer)(&CallInfo::trial(call.schema, args, call.bounds)).ok()
+}
+
+/// Values of an attribute in one direction from the given one, nearest first.
+struct Series {
+    /// The distance of the first value; each next one is farther by 1.
+    nearest: i64,
+    values: Vec<Attr>,
+}
+
+/// Returns values near the given one. In a list, either all elements change equally, or one element changes.
+fn candidates(kind: AttrKind, given: &Attr, wanted: &StructInfo) -> Vec<Series> {
     match (kind, given) {
-        (AttrKind::Bool, Attr::Bool(value)) => vec![(0, Attr::Bool(!value))],
+        (AttrKind::Bool, Attr::Bool(value)) => vec![Series { nearest: 0, values: vec![Attr::Bool(!value)] }],
         (AttrKind::DType, Attr::Str(_) | Attr::None) => {
             let dtype = wanted.as_tensor().and_then(|tensor| tensor.dtype);
-            dtype.map(|dtype| (0, Attr::Str(dtype.to_string().into()))).into_iter().collect()
+            let value = dtype.map(|dtype| Attr::Str(dtype.to_string().into()));
+            vec![Series { nearest: 0, values: value.into_iter().collect() }]
         }
-        (AttrKind::Int | AttrKind::IntOrNone, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {
-            near(value).map(|(distance, other)| (distance, Attr::Int(other.into()))).collect()
-        }),
-        (AttrKind::Ints, Attr::Int(dim)) => dim.as_constant().map_or_else(Vec::new, |value| {
-            near(value).map(|(distance, other)| (distance, Attr::Int(other.into()))).collect()
-        }),
+        (AttrKind::Int | AttrKind::IntOrNone | AttrKind::Ints, Attr::Int(dim)) => {
+            let Some(value) = dim.as_constant() else { return Vec::new() };
+            DIRECTIONS.map(|step| Series { nearest: 1, values: near(value, step).map(int).collect() }).into()
+        }
         (AttrKind::Ints | AttrKind::IntList, Attr::List(items)) => lists(items),
         _ => Vec::new(),
     }
 }
 
-fn lists(items: &[Attr]) -> Vec<(i64, Attr)> {
+fn lists(items: &[Attr]) -> Vec<Series> {
     let Some(values) = items.iter().map(Attr::as_int).collect::<Option<Vec<i64>>>() else { return Vec::new() };
-    let list = |values: Vec<i64>| Attr::List(values.into_iter().map(|value| Attr::Int(value.into())).collect());
+    let list = |values: Vec<i64>| Attr::List(values.into_iter().map(int).collect());
     let mut found = Vec::new();
     let alike = values.iter().all(|value| Some(value) == values.first());
     if let (true, Some(first)) = (alike, values.first()) {
-        found.extend(near(*first).map(|(distance, other)| (distance, list(vec![other; values.len()]))));
+        found.extend(DIRECTIONS.map(|step| Series {
+            nearest: 1,
+            values: near(*first, step).map(|other| list(vec![other; values.len()])).collect(),
+        }));
     }
     // A change of one side of a padding, or of one of many equal strides, is unlikely to be intended.
     if values.len() > 1 && !(alike && values.len() > 3) {
-        for (distance, step) in steps() {
-            for at in 0..values.len().min(4) {
-                let mut other = values.clone();
-                if let Some(value) = other.get_mut(at).filter(|value| value.saturating_add(step) >= (**value).min(0)) {
-                    *value = value.saturating_add(step);
-                    // A change of one element is less likely than an equal change of all.
-                    found.push((distance + NEAREST, list(other)));
-                }
+        for step in DIRECTIONS {
+            for (at, value) in values.iter().enumerate().take(4) {
+                let changed = |other: i64| {
+                    let mut changed = values.clone();
+                    changed.iter_mut().skip(at).take(1).for_each(|value| *value = other);
+                    list(changed)
+                };
+                // A change of one element is less likely than an equal change of all.
+                found.push(Series { nearest: 1 + NEAREST, values: near(*value, step).map(changed).collect() });
             }
         }
     }
     found
 }
 
-/// Returns `1, -1, 2, -2, …` with their distances.
-fn steps() -> impl Iterator<Item = (i64, i64)> {
-    (1..=NEAREST).flat_map(|distance| [(distance, distance), (distance, -distance)])
+/// The steps from a value to the values near it: of equally near values, the greater one is suggested.
+const DIRECTIONS: [i64; 2] = [1, -1];
+
+/// Returns the values near `value` in one direction, nearest first. They are negative only if `value` is: most attributes
+/// are counts, and axes are suggested as non-negative.
+fn near(value: i64, step: i64) -> impl Iterator<Item = i64> {
+    (1..=NEAREST).map(move |distance| value.saturating_add(distance * step)).filter(move |other| *other >= value.min(0))
 }
 
-/// Returns values near `value`, nearest first. They are negative only if `value` is: most attributes are counts, and
-/// axes are suggested as non-negative.
-fn near(value: i64) -> impl Iterator<Item = (i64, i64)> {
-    steps()
-        .map(move |(distance, step)| (distance, value.saturating_add(step)))
-        .filter(move |(_, other)| *other >= value.min(0))
+fn int(value: i64) -> Attr {
+    Attr::Int(value.into())
 }
 
 /// Whether a value of type `ty` has every part that `wanted` states.

@@ -11,7 +11,7 @@ use crate::trace;
 use rx_base::symbolic::Bounds;
 use rx_base::{Code, Diagnostic, Dim, Name, Span};
 use rx_ir::{Call, Callee, Expr as IrExpr, ExprKind as IrKind, Shape, StructInfo, TensorInfo};
-use rx_ops::provenance::{Facet, Part, provenance};
+use rx_ops::provenance::{Facet, Part, provenance, reported_formula};
 use rx_ops::{Arg, CallInfo, Schema, Suggestion};
 use rx_syntax::Cursor;
 use rx_syntax::ast::{Argument, Expr, ExprKind};
@@ -124,9 +124,13 @@ fn origin(schema: &'static Schema, call: &Call, clash: &Clash, bounds: &Bounds) 
         _ => return None,
     };
     let facet = Facet { path: clash.path.clone(), part };
+    let with_formula = |formula: &str| format!("{}: {formula}", trace::describe_part(&facet));
+    if let Some(formula) = reported_formula(schema, &call.arguments, bounds, &facet) {
+        return Some(with_formula(&formula));
+    }
     let found = provenance(schema, &call.arguments, bounds, &facet)?;
     Some(match &found.formula {
-        Some(formula) => format!("{}: {formula}", trace::describe_part(&facet)),
+        Some(formula) => with_formula(formula),
         None if found.sources.is_empty() => return None,
         None => trace::describe_operator(schema, call, &facet, &found),
     })

@@ -216,8 +216,11 @@ impl Convolution {
         Ok(extents)
     }
 
-    /// Reports the formulas of the output's extents.
+    /// Reports the formulas of the output's extents, if formulas are collected.
     fn derive(&self, call: &CallInfo<'_>, steps: &Steps, spatial: &str, extents: &[Dim], out_layout: &Layout) {
+        if call.derivations.is_none() {
+            return;
+        }
         let windows = self.windows(steps, spatial);
         if let (Direction::Transposed, Some(channels), 2..) = (self.direction, extents.get(1), self.groups) {
             let out = self.kernel_out();

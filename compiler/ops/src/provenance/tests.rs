@@ -1,4 +1,4 @@
-use super::{Facet, Input, Part, Provenance, provenance};
+use super::{Facet, Input, Part, Provenance, provenance, reported_formula};
 use crate::tests::{Given, arguments_of, number, numbers, shape, tensor, text, tuple};
 use rx_base::symbolic::Bounds;
 
@@ -9,6 +9,8 @@ fn of(op: &str, args: &[(&str, Given)], part: Part) -> String {
         return "unknown".to_owned();
     };
     let Provenance { sources, formula, .. } = found;
+    let reported = reported_formula(schema, &arguments, &Bounds::default(), &Facet::of_part(part));
+    assert!(reported.is_none() || reported == formula, "{reported:?} is reported, {formula:?} found");
     let place = |input: &Input| {
         let param = schema.params[input.param()].name;
         match input {
@@ -47,6 +49,22 @@ fn windows_know_their_formula() {
     assert_eq!(of("nn.conv2d", &conv(), Part::Dim(1)), "weight.0");
     assert_eq!(of("nn.conv2d", &conv(), Part::Dim(0)), "data.0");
     assert_eq!(of("nn.conv2d", &conv(), Part::Dtype), "data.Dtype");
+}
+
+#[test]
+fn formula_of_a_dim_that_an_argument_has_needs_a_search() {
+    let reported = |padding: &[i64], part: Part| {
+        let args = [
+            ("data", tensor("1 64 32 32:float32")),
+            ("weight", tensor("64 64 3 3:float32")),
+            ("padding", numbers(padding)),
+        ];
+        let (schema, arguments) = arguments_of("nn.conv2d", &args);
+        reported_formula(schema, &arguments, &Bounds::default(), &Facet::of_part(part))
+    };
+    assert_eq!(reported(&[2, 1, 1, 1], Part::Dim(2)).as_deref(), Some("(32 + 2 + 1 - 1*(3 - 1) - 1) // 1 + 1 = 33"));
+    assert_eq!(reported(&[1, 1, 1, 1], Part::Dim(2)), None);
+    assert_eq!(reported(&[2, 1, 1, 1], Part::Dim(0)), None);
 }
 
 #[test]
