@@ -45,6 +45,8 @@ pub struct FunctionCheck {
     pub summary: Option<Arc<Summary>>,
     /// The segments with names that begin with a digit, in order.
     pub numbered: Vec<u32>,
+    /// The segments that define symbolic dims, in order.
+    pub symbolic: Vec<u32>,
 }
 
 /// The queries of a function's check about its module.
@@ -145,6 +147,7 @@ impl<'a> Run<'a> {
         let Some(first) = self.state.results.first() else { return };
         if Arc::ptr_eq(first, &header.result) {
             note(&mut self.state.with_diagnostics, 0, header.result.diagnostics.is_empty());
+            note(&mut self.state.symbolic, 0, header.result.symbols.is_empty());
             return;
         }
         self.replace(0, header.result.clone());
@@ -166,6 +169,7 @@ impl<'a> Run<'a> {
         }
         note(&mut self.state.with_diagnostics, index, result.diagnostics.is_empty());
         note(&mut self.state.with_requirements, index, result.requirements.is_empty());
+        note(&mut self.state.symbolic, index, result.symbols.is_empty());
         self.state.index_sites -= old.index_sites;
         self.state.index_sites += result.index_sites;
     }
@@ -261,6 +265,7 @@ impl<'a> Run<'a> {
             index_sites: state.index_sites,
             summary: state.summary(),
             numbered: state.numbered.iter().copied().collect(),
+            symbolic: state.symbolic.iter().copied().collect(),
         };
         (state, check)
     }

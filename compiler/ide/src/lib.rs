@@ -72,7 +72,7 @@ pub use raw_entry::{raw_entry, takes_prepared_weights};
 pub use refactor::{Checked, RefactorKind, Refactoring, refactorings};
 pub use rename::{prepare_rename, rename};
 pub use selection::selections;
-pub use semantic::{SegmentKey, SemanticWord, WordKind, segment_keys};
+pub use semantic::{ItemKey, SegmentKey, SemanticWord, WordKind, changed_segments, item_keys};
 pub use signature_help::{SignatureHelp, signature_help};
 pub use symbolic_kernel::symbolic_kernel_fixes;
 pub use syntax_tree::syntax_tree;

@@ -1,20 +1,22 @@
 //! Semantic tokens: the kind of each word of a text, for highlighting.
 //!
 //! The tokens of a segment depend on its text, its function's header and symbolic dims, the file's declarations, and
-//! the types that the check found for its names. These are mostly shared values, whose pointers form a [`SegmentKey`].
-//! As long as the keys are the same, so are the tokens. They do not depend on where an edit cuts the segments.
+//! the types that the check found for its names. These are mostly shared values, whose pointers form an [`ItemKey`].
+//! [`changed_segments`] compares the keys without reading what they share. As long as the keys are the same, so are the
+//! tokens. They do not depend on where an edit cuts the segments.
 
 use crate::names::{declared_symbols, symbols_in};
 use crate::tree::path_to;
-use rx_analysis::elaborate::SegmentResult;
+use rx_analysis::elaborate::{SegmentResult, SegmentResults};
 use rx_analysis::function::FunctionCheck;
 use rx_base::name::{NameSet, name};
-use rx_base::{DType, Name, Span};
+use rx_base::{Chunks, DType, Name, Span};
 use rx_context::FileContext;
 use rx_db::FileView;
 use rx_syntax::ast::StatementKind;
-use rx_syntax::document::{FunctionKind, ItemKind};
-use rx_syntax::{Segment, Statement, TokenKind, TokenTable};
+use rx_syntax::document::{FunctionKind, Item, ItemKind};
+use rx_syntax::{Segment, Segments, Statement, TokenKind, TokenTable};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The kind of a token.
@@ -54,70 +56,120 @@ pub struct SemanticWord {
     pub dataflow: bool,
 }
 
-/// Everything that the tokens of a segment depend on. Equal keys have equal tokens.
+/// Everything that the tokens of an item's segments depend on.
 #[derive(Clone)]
-pub struct SegmentKey {
-    segment: Arc<Segment>,
-    head: Option<Arc<Segment>>,
+pub struct ItemKey {
+    segments: Segments,
+    results: Option<SegmentResults>,
     context: Option<Arc<FileContext>>,
-    result: Option<Arc<SegmentResult>>,
-    symbols: Arc<[Name]>,
+    symbols: Vec<Name>,
     kind: ItemKind,
 }
 
-impl PartialEq for SegmentKey {
-    fn eq(&self, other: &SegmentKey) -> bool {
-        fn same<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
-            match (one, other) {
-                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-                (one, other) => one.is_none() && other.is_none(),
-            }
+/// Everything that the tokens of a segment depend on.
+#[derive(Clone, Copy)]
+pub struct SegmentKey<'a> {
+    item: &'a ItemKey,
+    segment: &'a Segment,
+    result: Option<&'a SegmentResult>,
+}
+
+/// Returns the keys of a file's items, in order.
+pub fn item_keys(view: &FileView<'_>) -> Vec<ItemKey> {
+    let key = |(at, item): (usize, &Item)| {
+        let check = view.check(at);
+        ItemKey {
+            segments: item.segments.clone(),
+            results: check.as_ref().map(|check| check.segments.clone()),
+            context: (item.kind != ItemKind::Foreign).then(|| view.context(at)).flatten(),
+            symbols: check.as_deref().map(symbols).unwrap_or_default(),
+            kind: item.kind,
         }
-        Arc::ptr_eq(&self.segment, &other.segment)
-            && same(&self.head, &other.head)
-            && same(&self.context, &other.context)
-            && same(&self.result, &other.result)
-            && self.kind == other.kind
-            && self.symbols == other.symbols
+    };
+    view.document().items().iter().enumerate().map(key).collect()
+}
+
+impl ItemKey {
+    /// Returns the keys of the item's segments, in order.
+    pub fn segments(&self) -> impl Iterator<Item = SegmentKey<'_>> {
+        let results = self.results.iter().flatten().map(|result| Some(&**result)).chain(std::iter::repeat(None));
+        self.segments.iter().zip(results).map(|(segment, result)| SegmentKey { item: self, segment, result })
+    }
+
+    /// Returns the numbers of segments at the start and at the end that have the same tokens in `new`.
+    fn common(&self, new: &ItemKey) -> (usize, usize) {
+        let same_head = match (self.segments.first(), new.segments.first()) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        let same_context = match (&self.context, &new.context) {
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+            (old, new) => old.is_none() && new.is_none(),
+        };
+        if !(same_head && same_context && self.symbols == new.symbols && self.kind == new.kind) {
+            return (0, 0);
+        }
+        let by_text = ends(&self.segments, &new.segments);
+        let by_result = match (&self.results, &new.results) {
+            (Some(old), Some(new)) => ends(old, new),
+            (None, None) => by_text,
+            _ => (0, 0),
+        };
+        (by_text.0.min(by_result.0), by_text.1.min(by_result.1))
     }
 }
 
-/// Returns the keys of all segments of a file, in order.
-pub fn segment_keys(view: &FileView<'_>) -> Vec<SegmentKey> {
-    let mut keys = Vec::new();
-    for (at, item) in view.document().items().iter().enumerate() {
-        let context = (item.kind != ItemKind::Foreign).then(|| view.context(at)).flatten();
-        let check = view.check(at);
-        let symbols = check.as_deref().map(symbols).unwrap_or_default();
-        keys.extend(item.segments.iter().enumerate().map(|(number, segment)| SegmentKey {
-            segment: Arc::clone(segment),
-            head: item.segments.first().filter(|_| number > 0).cloned(),
-            context: context.clone(),
-            result: check.as_ref().and_then(|check| check.segments.get(number).cloned()),
-            symbols: Arc::clone(&symbols),
-            kind: item.kind,
-        }));
+/// Returns the numbers of items at the start and at the end that are the same in both lists. If the lists are the same,
+/// both numbers are their length.
+fn ends<T>(old: &Chunks<Arc<T>>, new: &Chunks<Arc<T>>) -> (usize, usize) {
+    let (replaced, by) = old.changed(new);
+    match replaced.is_empty() && by.is_empty() {
+        true => (old.len(), old.len()),
+        false => (replaced.start, old.len() - replaced.end),
     }
-    keys
+}
+
+/// Returns the ranges of segments, counted over all items, outside of which `old` and `new` have the same tokens.
+pub fn changed_segments(old: &[ItemKey], new: &[ItemKey]) -> (Range<usize>, Range<usize>) {
+    let count = |items: &[ItemKey]| items.iter().map(|item| item.segments.len()).sum::<usize>();
+    let (all_old, all_new) = (count(old), count(new));
+    let (mut head, mut tail) = (0, 0);
+    for (old, new) in old.iter().zip(new) {
+        let common = old.common(new).0;
+        head += common;
+        if common < old.segments.len().max(new.segments.len()) {
+            break;
+        }
+    }
+    for (old, new) in old.iter().rev().zip(new.iter().rev()) {
+        let common = old.common(new).1;
+        tail += common;
+        if common < old.segments.len().max(new.segments.len()) {
+            break;
+        }
+    }
+    let tail = tail.min(all_old.min(all_new) - head);
+    (head..all_old - tail, head..all_new - tail)
 }
 
 /// Returns the symbolic dims of a function, sorted: those of all its segments.
-fn symbols(check: &FunctionCheck) -> Arc<[Name]> {
-    let mut names: Vec<Name> = check.segments.iter().flat_map(|result| result.symbols.iter().copied()).collect();
+fn symbols(check: &FunctionCheck) -> Vec<Name> {
+    let results = check.symbolic.iter().filter_map(|at| check.segments.get(*at as usize));
+    let mut names: Vec<Name> = results.flat_map(|result| result.symbols.iter().copied()).collect();
     names.sort_unstable();
     names.dedup();
-    names.into()
+    names
 }
 
-impl SegmentKey {
+impl<'a> SegmentKey<'a> {
     /// Returns the segment.
-    pub fn segment(&self) -> &Segment {
-        &self.segment
+    pub fn segment(&self) -> &'a Segment {
+        self.segment
     }
 
     /// Returns the tokens of the segment, in order and without overlaps.
     pub fn words(&self) -> Vec<SemanticWord> {
-        if self.kind == ItemKind::Foreign {
+        if self.item.kind == ItemKind::Foreign {
             return Vec::new();
         }
         let mut painter = Painter::new(self);
@@ -136,7 +188,7 @@ fn parameters(segment: &Segment, statement: &Statement) -> Vec<Name> {
 }
 
 struct Painter<'a> {
-    key: &'a SegmentKey,
+    key: &'a SegmentKey<'a>,
     tokens: &'a TokenTable,
     text: &'a str,
     /// The parameters of the segment's function.
@@ -153,8 +205,8 @@ struct Painter<'a> {
 }
 
 impl<'a> Painter<'a> {
-    fn new(key: &'a SegmentKey) -> Painter<'a> {
-        let segment = &key.segment;
+    fn new(key: &'a SegmentKey<'a>) -> Painter<'a> {
+        let segment = key.segment;
         let mut painter = Painter {
             key,
             tokens: &segment.tree().tokens,
@@ -165,7 +217,7 @@ impl<'a> Painter<'a> {
             dataflow: Vec::new(),
             words: Vec::new(),
         };
-        if let Some(head) = &key.head {
+        if let Some(head) = key.item.segments.first().filter(|head| !std::ptr::eq(&***head, segment)) {
             painter.params.extend(head.tree().statements.iter().flat_map(|statement| parameters(head, statement)));
         }
         painter.known_symbols();
@@ -176,13 +228,13 @@ impl<'a> Painter<'a> {
     }
 
     fn known_symbols(&mut self) {
-        if let Some(context) = &self.key.context {
+        if let Some(context) = &self.key.item.context {
             self.symbols.extend(context.symbols.iter().copied());
         }
         // A prim_func is not elaborated, so its symbols are found in the text: `n = T.int64()`. Its body is one
         // segment.
-        if let ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro) = self.key.kind {
-            self.symbols.extend(declared_symbols(&self.key.segment));
+        if let ItemKind::Function(FunctionKind::Prim | FunctionKind::Macro) = self.key.item.kind {
+            self.symbols.extend(declared_symbols(self.key.segment));
         }
     }
 
@@ -191,7 +243,7 @@ impl<'a> Painter<'a> {
             self.functions.retain(|(column, _)| *column < statement.indent);
         }
         if let StatementKind::Def { .. } = &statement.tree.kind {
-            self.functions.push((statement.indent, parameters(&self.key.segment, statement).into_iter().collect()));
+            self.functions.push((statement.indent, parameters(self.key.segment, statement).into_iter().collect()));
         }
         let targets = self.targets(statement);
         for token in statement.tokens() {
@@ -267,7 +319,7 @@ impl<'a> Painter<'a> {
     /// Returns the kind of a name that is not after a dot.
     fn plain(&self, statement: &Statement, token: u32, text: &str, declaration: bool) -> (WordKind, bool) {
         let own = name(text);
-        let context = self.key.context.as_deref();
+        let context = self.key.item.context.as_deref();
         let first = token.saturating_sub(statement.first_token);
         match &statement.tree.kind {
             StatementKind::Def { name, .. } if *name == first => return (WordKind::Function, false),
@@ -276,7 +328,7 @@ impl<'a> Painter<'a> {
             _ => {}
         }
         let says = |names: &dyn Fn(&FileContext) -> bool| context.is_some_and(names);
-        if self.symbols.contains(&own) || self.key.symbols.binary_search(&own).is_ok() {
+        if self.symbols.contains(&own) || self.key.item.symbols.binary_search(&own).is_ok() {
             (WordKind::SymbolicDim, false)
         } else if self.is_parameter(own) {
             (WordKind::Parameter, false)
@@ -300,7 +352,7 @@ impl<'a> Painter<'a> {
             first -= 2;
         }
         let head = self.tokens.span(first).and_then(|span| self.text.get(span.range())).unwrap_or_default();
-        let context = self.key.context.as_deref();
+        let context = self.key.item.context.as_deref();
         let library = context.is_some_and(|context| context.namespace(head).is_some());
         let after = self.kind(statement, token + 1);
         let (called, goes_on) = (after == Some(TokenKind::LeftParen), after == Some(TokenKind::Dot));
@@ -327,7 +379,7 @@ impl<'a> Painter<'a> {
         if DType::parse(text.trim_matches(['"', '\''])).is_some() {
             return self.words.push(word(span, WordKind::Dtype));
         }
-        let segment = &self.key.segment;
+        let segment = self.key.segment;
         let symbols =
             path_to(segment, statement, token).and_then(|(root, path)| symbols_in(segment, root.cursor, &path));
         match symbols.filter(|symbols| !symbols.is_empty()) {

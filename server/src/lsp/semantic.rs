@@ -1,16 +1,16 @@
 //! Semantic tokens in the protocol's encoding, and deltas against the tokens that were sent last.
 //!
 //! In the protocol, the position of each token is relative to the previous token, so the tokens of a segment do not
-//! change when the segment moves. The server does not keep the tokens that it sent. For each segment it keeps the key
-//! (everything that the tokens depend on), the number of tokens, and the numbers of lines to the tokens around it. For
-//! a delta, the segments with equal keys at the start and at the end of the document need no new tokens, and the
-//! segments between them are encoded again.
+//! change when the segment moves. The server does not keep the tokens that it sent. For each item it keeps the key
+//! (everything that the tokens depend on), and for each segment the number of tokens and the numbers of lines to the
+//! tokens around it. For a delta, the segments with equal keys at the start and at the end of the document need no new
+//! tokens, and the segments between them are encoded again.
 
 use crate::notebooks::AskedCell;
 use crate::reads::Subject;
 use rx_base::Span;
 use rx_db::Encoding;
-use rx_ide::{SegmentKey, SemanticWord, WordKind, segment_keys};
+use rx_ide::{ItemKey, SegmentKey, SemanticWord, WordKind, changed_segments, item_keys};
 use tower_lsp::ls_types as proto;
 
 /// The token types of the legend, in the order of [`number`].
@@ -52,13 +52,13 @@ pub fn options() -> proto::SemanticTokensOptions {
 /// The tokens of a document that the client has.
 pub struct Sent {
     id: u64,
+    items: Vec<ItemKey>,
+    /// By segment, over all items.
     rows: Vec<Row>,
 }
 
 /// The tokens of a segment that the client has.
-#[derive(Clone)]
 struct Row {
-    key: SegmentKey,
     /// The number of tokens.
     count: u32,
     /// The number of lines from the last token before the segment (or from the start of the text) to the start of the
@@ -76,9 +76,10 @@ pub fn full(subject: &Subject<'_>) -> proto::SemanticTokens {
     }
     let mut sent = subject.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut writer = Writer::new(subject.profile.encoding, 0);
-    let rows = segment_keys(&subject.view).into_iter().map(|key| writer.row(key)).collect();
+    let items = item_keys(&subject.view);
+    let rows = items.iter().flat_map(ItemKey::segments).map(|key| writer.row(&key)).collect();
     let id = sent.as_ref().map_or(1, |sent| sent.id.wrapping_add(1));
-    *sent = Some(Sent { id, rows });
+    *sent = Some(Sent { id, items, rows });
     proto::SemanticTokens { result_id: Some(id.to_string()), data: writer.tokens }
 }
 
@@ -92,29 +93,31 @@ pub fn delta(subject: &Subject<'_>, since: &str) -> proto::SemanticTokensFullDel
         drop(sent);
         return full(subject).into();
     };
-    let keys = segment_keys(&subject.view);
-    let head = old.rows.iter().zip(&keys).take_while(|(row, key)| row.key == **key).count();
-    let most = old.rows.len().min(keys.len()) - head;
-    let ends = old.rows.iter().rev().zip(keys.iter().rev());
-    let mut tail = ends.take(most).take_while(|(row, key)| row.key == **key).count();
-    // INVARIANT: `head + tail` is at most the length of either list, so the ranges below are in bounds.
+    let items = item_keys(&subject.view);
+    let (replaced, by) = changed_segments(&old.items, &items);
+    // INVARIANT: there is a row for each segment of the old items, so the ranges below are in bounds.
+    let (head, mut end) = (replaced.start, replaced.end);
     let before = head.checked_sub(1).map_or(0, |last| old.rows[last].behind);
     let mut writer = Writer::new(subject.profile.encoding, before);
-    let mut rows: Vec<Row> = keys[head..keys.len() - tail].iter().cloned().map(|key| writer.row(key)).collect();
+    let mut keys = items.iter().flat_map(ItemKey::segments).skip(by.start);
+    let mut rows: Vec<Row> = keys.by_ref().take(by.len()).map(|key| writer.row(&key)).collect();
     // The first token of an unchanged segment is encoded relative to the token before it. If that distance changed, the
     // segment is encoded again.
-    while tail > 0 && old.rows[old.rows.len() - tail].before != writer.lines {
-        rows.push(writer.row(keys[keys.len() - tail].clone()));
-        tail -= 1;
+    for key in keys {
+        if old.rows.get(end).is_none_or(|row| row.before == writer.lines) {
+            break;
+        }
+        rows.push(writer.row(&key));
+        end += 1;
     }
     let count = |rows: &[Row]| rows.iter().map(|row| row.count).sum::<u32>().saturating_mul(5);
-    let end = old.rows.len() - tail;
     let edit = proto::SemanticTokensEdit {
         start: count(&old.rows[..head]),
         delete_count: count(&old.rows[head..end]),
         data: Some(writer.tokens),
     };
     old.rows.splice(head..end, rows);
+    old.items = items;
     old.id = old.id.wrapping_add(1);
     let nothing = edit.delete_count == 0 && edit.data.as_ref().is_none_or(Vec::is_empty);
     let edits = if nothing { Vec::new() } else { vec![edit] };
@@ -125,7 +128,8 @@ pub fn delta(subject: &Subject<'_>, since: &str) -> proto::SemanticTokensFullDel
 pub fn range(subject: &Subject<'_>, span: Span) -> proto::SemanticTokens {
     let mut writer = Writer::new(subject.profile.encoding, 0);
     let mut start = 0u32;
-    for key in segment_keys(&subject.view) {
+    let items = item_keys(&subject.view);
+    for key in items.iter().flat_map(ItemKey::segments) {
         let end = start.saturating_add(u32::try_from(key.segment().text().len()).unwrap_or(u32::MAX));
         if end <= span.start || span.end < start {
             writer.lines += key.segment().line_count();
@@ -160,15 +164,15 @@ impl Writer {
     }
 
     /// Encodes a segment's tokens.
-    fn row(&mut self, key: SegmentKey) -> Row {
+    fn row(&mut self, key: &SegmentKey<'_>) -> Row {
         let (before, had) = (self.lines, self.tokens.len());
         let words = key.words();
-        self.words(&key, &words);
+        self.words(key, &words);
         let count = u32::try_from(self.tokens.len() - had).unwrap_or(u32::MAX);
-        Row { key, count, before, behind: self.lines }
+        Row { count, before, behind: self.lines }
     }
 
-    fn words(&mut self, key: &SegmentKey, words: &[SemanticWord]) {
+    fn words(&mut self, key: &SegmentKey<'_>, words: &[SemanticWord]) {
         let text = key.segment().text();
         let ascii = key.segment().is_ascii();
         // The line and column of the last token. Before the first token of this segment, the last token is in an

@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) with_requirements: BTreeSet<u32>,
     /// The segments with names that begin with a digit.
     pub(super) numbered: BTreeSet<u32>,
+    /// The segments that define symbolic dims.
+    pub(super) symbolic: BTreeSet<u32>,
     pub(super) index_sites: IndexSites,
     pub(super) types: SharedTypes,
 }
@@ -87,6 +89,7 @@ impl State {
             with_diagnostics: BTreeSet::new(),
             with_requirements: BTreeSet::new(),
             numbered: BTreeSet::new(),
+            symbolic: BTreeSet::new(),
             index_sites: header.result.index_sites,
             types: SharedTypes::clone(&header.types),
         }
@@ -110,7 +113,8 @@ impl State {
         let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let (old, end) = (number(replaced.start)..number(replaced.end), number(dirty.end));
         self.definitions.renumber(&old, end);
-        for set in [&mut self.with_diagnostics, &mut self.with_requirements, &mut self.numbered] {
+        let sets = [&mut self.with_diagnostics, &mut self.with_requirements, &mut self.numbered, &mut self.symbolic];
+        for set in sets {
             *set = renumbered(set, &old, end);
         }
         let empty = Arc::new(empty_result());

@@ -65,7 +65,7 @@ fn ask_whole(fixture: &Fixture, text: &str) {
     rx_ide::document_links(&view).into_iter().for_each(|link| whole(link.span));
     rx_ide::folds(&view).into_iter().for_each(|fold| whole(fold.span));
     let mut start = 0;
-    for key in rx_ide::segment_keys(&view) {
+    for key in rx_ide::item_keys(&view).iter().flat_map(rx_ide::ItemKey::segments) {
         let mut last = 0;
         for word in key.words() {
             whole(word.span.shift(start));

@@ -1,6 +1,6 @@
 use crate::fixture::{Fixture, Random};
 use rx_db::FileKind;
-use rx_ide::segment_keys;
+use rx_ide::{ItemKey, changed_segments, item_keys};
 
 /// Returns the tokens of a text with their kinds and modifiers.
 fn words(text: &str) -> Vec<String> {
@@ -9,7 +9,7 @@ fn words(text: &str) -> Vec<String> {
 
 fn words_of(fixture: &Fixture) -> Vec<String> {
     let mut shown = Vec::new();
-    for key in segment_keys(&fixture.view()) {
+    for key in item_keys(&fixture.view()).iter().flat_map(ItemKey::segments) {
         for word in key.words() {
             let marks = [(word.declaration, "="), (word.library, "~"), (word.dataflow, "&")];
             let marks: String = marks.iter().filter(|(on, _)| *on).map(|(_, mark)| *mark).collect();
@@ -72,16 +72,19 @@ fn the_words_of_a_segment_are_known_by_its_key() {
     let lines: String = (0..200).map(|at| format!("    y{at} = R.add(x, x)\n")).collect();
     let text = format!("@R.function\ndef f(x: R.Tensor((4,), \"float32\")):\n{lines}    return x\n");
     let mut fixture = Fixture::of(&text, FileKind::Rx);
-    let before = segment_keys(&fixture.view());
+    let before = item_keys(&fixture.view());
     let place = text.find("y100").expect("a binding");
     let _ = fixture.workspace.diagnostics(fixture.file);
     fixture.workspace.edit(fixture.file, place..place, " ");
     fixture.workspace.edit(fixture.file, place..place + 1, "");
-    let after = segment_keys(&fixture.view());
-    let same = before.iter().filter(|key| after.contains(key)).count();
-    assert!(same + 3 >= before.len(), "{same} of {} are the same", before.len());
-    let words = |keys: &[rx_ide::SegmentKey]| keys.iter().flat_map(|key| key.words()).count();
+    let after = item_keys(&fixture.view());
+    let (replaced, by) = changed_segments(&before, &after);
+    assert!(replaced.len() <= 3 && by.len() <= 3, "{replaced:?} are replaced by {by:?}");
+    let segments = |items: &[ItemKey]| items.iter().flat_map(ItemKey::segments).count();
+    assert!(replaced.end < segments(&before) - 3, "{replaced:?} of {}", segments(&before));
+    let words = |items: &[ItemKey]| items.iter().flat_map(ItemKey::segments).flat_map(|key| key.words()).count();
     assert_eq!(words(&before), words(&after));
+    assert_eq!(changed_segments(&after, &after).0.len(), 0);
 }
 
 #[test]
