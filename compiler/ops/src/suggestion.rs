@@ -45,7 +45,8 @@ pub fn suggestions(call: &CallInfo<'_>, wanted: &StructInfo) -> Vec<Suggestion> 
             Some(Arg::Absent) => &Attr::None,
             _ => continue,
         };
-        let nearest = search.nearest(at, candidates(kind, given, wanted));
+        let grows = !param.name.ends_with("axis") && !param.name.ends_with("axes");
+        let nearest = search.nearest(at, candidates(kind, given, wanted), grows);
         found.extend(nearest.map(|(distance, value)| (distance, Suggestion { param: param.name, value })));
     }
     found.sort_by_key(|(distance, _)| *distance);
@@ -62,28 +63,29 @@ struct Search<'c> {
 
 impl Search<'_> {
     /// Returns the nearest value of attribute `at` that fits, with its distance. Of equally near values, that of the
-    /// first series counts.
-    fn nearest(&mut self, at: usize, all: Vec<Series>) -> Option<(i64, Attr)> {
+    /// first series counts. `grows` is as in [`Search::first_fit`].
+    fn nearest(&mut self, at: usize, all: Vec<Series>, grows: bool) -> Option<(i64, Attr)> {
         let mut nearest: Option<(i64, Attr)> = None;
         for mut series in all {
             let nearer = |(distance, _): &(i64, Attr)| usize::try_from(distance - series.nearest).unwrap_or(0);
             series.values.truncate(nearest.as_ref().map_or(usize::MAX, nearer));
-            if let Some((steps, value)) = self.first_fit(at, series.values) {
+            if let Some((steps, value)) = self.first_fit(at, series.values, grows) {
                 nearest = Some((series.nearest + steps, value));
             }
         }
         nearest
     }
 
-    /// Returns the first of the values of attribute `at` that fits, with its index. If neither the first nor the last
-    /// fits and the wanted extent is not between those that they give, none between them is tried: extents grow or
-    /// shrink with strides, padding, dilation and repetitions. (An axis does not, but the last value is then no axis.)
-    fn first_fit(&mut self, at: usize, mut values: Vec<Attr>) -> Option<(i64, Attr)> {
+    /// Returns the first of the values of attribute `at` that fits, with its index. `grows` is whether extents grow or
+    /// shrink with the value, as with strides, padding, dilation and repetitions, unlike with an axis. The values between
+    /// the first and the last are then tried only if the wanted extent is between those that these two give.
+    fn first_fit(&mut self, at: usize, mut values: Vec<Attr>, grows: bool) -> Option<(i64, Attr)> {
         let first = self.result(at, values.first()?);
         if first.as_ref().is_some_and(|ty| self.fits(ty)) {
             return Some((0, values.swap_remove(0)));
         }
         if let [_, between @ .., last] = &values[..]
+            && grows
             && !between.is_empty()
             && let (Some(first), Some(last)) = (first, self.result(at, last))
             && !is_between(&first, &last, self.wanted)
@@ -248,7 +250,7 @@ fn shape_fits(shape: &Shape, wanted: &Shape, bounds: &Bounds) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{shaping_operand, suggestions};
-    use crate::tests::{Given, call_of, dims, numbers, tensor, text};
+    use crate::tests::{Given, call_of, dims, flag, numbers, tensor, text};
     use rx_base::DType;
     use rx_ir::StructInfo;
 
@@ -290,5 +292,11 @@ mod tests {
         assert_eq!(found("nn.conv2d", &conv, "1 64 224 224"), ["padding=[1, 1, 1, 1]"]);
         assert_eq!(found("nn.conv2d", &conv, "1 64 220 220"), ["dilation=[2, 2]"]);
         assert_eq!(found("sum", &[("x", tensor("4 5:float32")), ("axis", numbers(&[1]))], "4 1"), ["keepdims=True"]);
+        let sum = [("x", tensor("2 3 4 5:float32")), ("axis", numbers(&[3])), ("keepdims", flag(true))];
+        assert_eq!(found("sum", &sum, "2 1 4 5"), ["axis=[1]"]);
+        let widened =
+            [("data", tensor("1 3 64 64:float32")), ("weight", tensor("8 3 3 3:float32")), ("padding", numbers(&[1]))];
+        assert_eq!(found("nn.conv2d", &widened, "1 8 70 70"), ["padding=[4]"]);
+        assert_eq!(found("nn.conv2d", &widened, "1 8 16 16"), ["strides=[4, 4]"]);
     }
 }
