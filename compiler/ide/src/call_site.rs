@@ -205,7 +205,7 @@ fn callee_start(segment: &Segment, statement: &Statement, open: u32) -> u32 {
 /// Returns the arguments after an opening parenthesis, and the index of the one that contains a byte.
 fn arguments<'a>(segment: &'a Segment, statement: &Statement, open: u32, at: u32) -> (Vec<Written<'a>>, usize) {
     let tokens = &segment.tree().tokens;
-    let end = statement.first_token + statement.token_count;
+    let end = statement.tokens().end;
     let mut slots = Vec::new();
     let (mut depth, mut first, mut closed) = (0u32, open + 1, false);
     for token in open + 1..end {
